@@ -19,7 +19,7 @@ def send(gateway: Client, to: str, file: Path) -> str:
     while True:
         with suppress(GatewayUnreachable):
             said = gateway.submit([order], to=to, service="Ordering", action="NewOrder", key=key)
-            return str(said["message_id"])
+            return said.message_id
         time.sleep(1)
 
 
@@ -29,7 +29,7 @@ def main(api: str, partner: str, folder: str) -> int:
     with Client(api) as gateway:
         sent = {file: send(gateway, partner, file) for file in sorted(Path(folder).glob("*.xml"))}
         for file, message_id in sent.items():
-            while (state := gateway.get(message_id)["state"]) in ("queued", "sending"):
+            while (state := gateway.get(message_id).state) in ("queued", "sending"):
                 time.sleep(0.2)
             print(file.name, message_id, state)
             states.add(state)

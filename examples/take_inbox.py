@@ -27,13 +27,13 @@ def main(api: str, database: str) -> None:
             if not (items := gateway.inbox(after=last, wait_s=1)):
                 return
             for item in items:
-                last = item["offset"]
-                count = len(item["payloads"])
+                last = item.offset
+                count = len(item.payloads)
                 documents = [b"".join(gateway.payload(item, n)) for n in range(count)]
                 for n, document in enumerate(documents or [None]):  # it may have none
-                    orders.execute(ROW, (last, n, item["message_id"], item["from"][0], document))
+                    orders.execute(ROW, (last, n, item.message_id, item.from_ids[0], document))
                 orders.commit()
-                print(last, item["message_id"])
+                print(last, item.message_id)
 
 
 if __name__ == "__main__":

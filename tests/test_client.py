@@ -76,7 +76,7 @@ async def test_bytes_and_files_are_submitted_alike(client, gateway, peer, tmp_pa
     header = {"to": peer.party, "service": "S", "action": "A"}
     receipt = await beside(client.submit, documents, **header)
     sent = await peer.hear("Normal")
-    assert sent.message_id == receipt["message_id"]
+    assert sent.message_id == receipt.message_id
     assert sent.payloads == [b"<Order/>", b"\x00\xff", b"plain"]
     assert [part["content-type"] for part in sent.parts][1:] == [
         "application/octet-stream",
@@ -90,7 +90,7 @@ async def test_a_submission_may_be_repeated(client, gateway, peer):
     document = Document(b"x", "text/plain", "x")
     first = await beside(client.submit, [document], **header)
     again = await beside(client.submit, [document], **header)
-    assert (first["replayed"], again["replayed"]) == (False, True)
+    assert (first.replayed, again.replayed) == (False, True)
     assert len(gateway.rows(Event.SUBMITTED)) == 1
 
 
@@ -100,11 +100,11 @@ async def test_a_message_is_followed_to_its_verdict(client, gateway, peer):
     await beside(client.submit, [], **header)
     await peer.hear("Normal")
     await gateway.until_row(Event.TRANSMITTED)
-    assert (await beside(client.cancel, "a/b?c#%"))["recovery"]["phase"] == "cancelling"
+    assert (await beside(client.cancel, "a/b?c#%")).recovery.phase == "cancelling"
     await peer.acknowledge("a/b?c#%")
-    assert (await beside(client.get, "a/b?c#%"))["state"] == "acknowledged"
+    assert (await beside(client.get, "a/b?c#%")).state == "acknowledged"
     page = await beside(client.list, state="acknowledged", limit=1)
-    assert [message["message_id"] for message in page["messages"]] == ["a/b?c#%"]
+    assert [message.message_id for message in page.messages] == ["a/b?c#%"]
 
 
 async def test_a_partner_is_asked_about_a_message(client, gateway, peer):
@@ -112,15 +112,15 @@ async def test_a_partner_is_asked_about_a_message(client, gateway, peer):
     receipt = await beside(client.submit, [], to=peer.party, service="S", action="A")
     sent = await peer.hear("Normal")
     await gateway.until_row(Event.TRANSMITTED)
-    assert (await beside(client.request_status, sent.message_id))["state"] == "sending"
+    assert (await beside(client.request_status, sent.message_id)).state == "sending"
     await report(peer, await peer.hear("StatusRequest"), status="NotRecognized")
     found = await beside(client.get, sent.message_id)
-    assert found["recovery"]["status"] == "NotRecognized"
+    assert found.recovery.status == "NotRecognized"
     with pytest.raises(LocalError) as caught:
-        await beside(client.resend, receipt["message_id"])
+        await beside(client.resend, receipt.message_id)
     assert caught.value.name == "NotResendable"
     [ping] = await beside(client.ping, peer.party, 0.01)
-    assert (ping["agreement"], ping["available"]) == (peer.agreement, None)
+    assert (ping.agreement, ping.available) == (peer.agreement, None)
 
 
 async def test_an_application_refuses_a_message(client, gateway, peer):
@@ -128,7 +128,7 @@ async def test_an_application_refuses_a_message(client, gateway, peer):
     await peer.send(M, 1)
     await gateway.until_handed_over(M)
     item = await beside(client.find_inbox_item, M)
-    assert (await beside(client.refuse, item, "no such article"))["message_id"] == M
+    assert (await beside(client.refuse, item, "no such article")).message_id == M
     [row] = gateway.rows(Event.APPLICATION_REFUSED)
     assert "no such article" in str(row.reason)
 
@@ -140,13 +140,13 @@ async def test_the_inbox_is_read_and_reported_on(client, gateway, peer):
     await peer.send(M, 1, payloads=[PayloadPart("p@a", "text/plain", content)])
     (item,) = await polling
     assert b"".join(await beside(lambda: list(client.payload(item, 0)))) == content
-    assert (await beside(client.report, item, "complete"))["processing"] == "complete"
-    assert (await beside(client.find_inbox_item, M))["offset"] == item["offset"]
+    assert (await beside(client.report, item, "complete")).processing == "complete"
+    assert (await beside(client.find_inbox_item, M)).offset == item.offset
     assert await beside(client.find_inbox_item, "none") is None
     about_it = await beside(client.journal_of, M)
-    assert [row["message_id"] for row in about_it] == [M] * len(about_it)
-    assert await beside(client.journal_of, "none") == []
-    assert await beside(client.inbox, item["offset"]) == []
+    assert [row.message_id for row in about_it] == [M] * len(about_it)
+    assert await beside(client.journal_of, "none") == ()
+    assert await beside(client.inbox, item.offset) == ()
 
 
 async def test_an_ambiguous_id_is_refused_with_its_offsets(tmp_path, peer):
@@ -162,11 +162,11 @@ async def test_an_ambiguous_id_is_refused_with_its_offsets(tmp_path, peer):
                 await beside(client.find_inbox_item, M)
             assert (caught.value.name, caught.value.facts) == ("Ambiguous", {"offsets": [1, 2]})
             items = [await beside(client.find_inbox_item_at, offset) for offset in (1, 2)]
-            assert [item["from"] for item in items] == [[peer.party], [other.party]]
+            assert [item.from_ids for item in items] == [(peer.party,), (other.party,)]
             assert await beside(client.find_inbox_item_at, 3) is None
             await beside(client.report, items[0], "complete")
             found = await beside(client.inbox)
-            assert [item["processing"] for item in found] == ["complete", "not-started"]
+            assert [item.processing for item in found] == ["complete", "not-started"]
     await other.close()
 
 
@@ -177,11 +177,11 @@ async def test_every_id_is_addressed_as_it_is(client, gateway, peer):
         await peer.send(name, number, payloads=[part])
         await gateway.until(lambda count=number: len(gateway.inbox_ids()) == count)
         item = await beside(client.find_inbox_item, name)
-        assert (item["message_id"], item["offset"]) == (name, number)
+        assert (item.message_id, item.offset) == (name, number)
         assert await beside(client.get_inbox_item, name, number) == item
         content = await beside(lambda item=item: b"".join(client.payload(item, 0)))
         assert content == name.encode()
-        assert (await beside(client.refuse, item, "no"))["message_id"] == name
+        assert (await beside(client.refuse, item, "no")).message_id == name
 
 
 async def test_operators_see_and_steer(client, gateway, peer):
@@ -189,19 +189,19 @@ async def test_operators_see_and_steer(client, gateway, peer):
     header = {"to": peer.party, "service": "S", "action": "A"}
     receipt = await beside(client.submit, [], **header)
     await peer.hear("Normal")
-    await peer.refuse(receipt["message_id"], "InvalidSequenceNumber")
+    await peer.refuse(receipt.message_id, "InvalidSequenceNumber")
     assert len(await beside(client.incidents)) == 1
-    assert [n["message_id"] for n in await beside(client.notices)] == [receipt["message_id"]]
-    states = {p["role"]: p["state"] for p in await beside(client.resume, peer.party)}
+    assert [n.message_id for n in await beside(client.notices)] == [receipt.message_id]
+    states = {p.role: p.state for p in await beside(client.resume, peer.party)}
     assert states["sender"] == "open"
-    states = {p["role"]: p["state"] for p in await beside(client.suspend, peer.party, "why")}
+    states = {p.role: p.state for p in await beside(client.suspend, peer.party, "why")}
     assert states["sender"] == "suspended"
-    assert await beside(client.partners) != []
+    assert await beside(client.partners)
     await gateway.everything_said()
     rows = await beside(client.journal)
-    assert [row["seq"] for row in rows] == list(range(1, len(rows) + 1))
+    assert [row.seq for row in rows] == list(range(1, len(rows) + 1))
     assert await beside(client.publish) == len(rows)
-    assert (await beside(client.health))["party"] == [OUR_PARTY]
+    assert (await beside(client.health)).party == (OUR_PARTY,)
     assert await beside(client.is_ready) is True
 
 

@@ -6,12 +6,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from msgspec import to_builtins
+
 import onceonly
 from generator.words import attribute_docs, table
+from onceonly.api.fields import PAGE_MAX
+from onceonly.api.operation import JSON, Nothing
+from onceonly.api.operations import OPERATIONS, AnyOperation
+from onceonly.api.refusals import REFUSALS, Refusal, Refused
 from onceonly.gateway import shapes
 from onceonly.gateway.api import bounds, endpoint, reading
+from onceonly.gateway.api.declared import Field, fields_of
 from onceonly.gateway.api.job_calls import BULK_BYTES_MAX, ROWS_MAX
-from onceonly.gateway.api.openapi import OPERATIONS, Operation
 from onceonly.gateway.outgoing.questions import Availability
 from onceonly.journal.record import Record
 from onceonly.message.agreement import Agreement
@@ -46,7 +52,9 @@ from onceonly.wire.header_digest import digests_of
 INTRODUCTION = f"""# Application API
 
 HTTP and JSON at the address `[gateway] api`. The same description, for programs, is at
-`/openapi.json` (OpenAPI 3.1).
+`/openapi.json` (OpenAPI 3.1): every request and answer has a schema there, and every call an
+operationId that stays, so that a client can be generated from it. It is made of the same types by
+which the gateway reads and answers (`onceonly.api`), and so is the table below.
 
 * Instants are RFC 3339 in UTC with microseconds; sizes are bytes.
 * If `api_token` is set, every call except `/healthz` and `/readyz` needs `Authorization: Bearer
@@ -64,12 +72,14 @@ HTTP and JSON at the address `[gateway] api`. The same description, for programs
   the answer is 409 `Ambiguous`, with the `offsets` as a member of the error.
 * Query parameters, members of JSON and parts of a form that a call does not know are refused by
   name, and so is everything that is there twice.
-* Pages have at most {reading.LIMIT_MAX} items; go on with `after`.
+* Pages have at most {PAGE_MAX} items; go on with `after`.
 * Every call may be repeated. A submission is repeated safely when it has a `message_id`, a `key`
   or an `Idempotency-Key`: the same content returns the first one (200 instead of 201, and
   `"replayed": true`), other content under the same name is refused.
 * A refusal is `{{"error": {{"name": …, "text": …}}}}`; the [names](errors.md) stay, the texts may
-  improve.
+  improve. If one value is to blame, `field`, `seen` and `expected` say which, what came, and what
+  is legal.
+* A path with another method than it has is answered 405, and `Allow` has its methods.
 
 ## Calls
 
@@ -164,7 +174,7 @@ Codes of an ErrorList between gateways, in their wire spelling. `Severity` is `W
 
 """
 
-REFUSALS = """
+REFUSALS_BEGIN = """
 ## Refusals of the API
 
 `error.name` of an answer of the [application API](api.md), its HTTP status, and what to do. The
@@ -173,131 +183,64 @@ found, 2 otherwise.
 
 """
 
-USUAL_STATUS = 400
-"""Status of a refusal that the API gives no other one."""
-
-MEANINGS = {
-    "Ambiguous": "Several items of the inbox have this MessageId: address one by its offset; "
-    "`error.offsets` has them.",
-    "AmbiguousAgreement": "This partner has several agreements: name one in `agreement`.",
-    "Busy": "No descriptor or memory is free at the moment; nothing was accepted. Try again.",
-    "Cancelled": "Its sender took the message back before work on it began: do not process it.",
-    "BodyTooLarge": "This call takes no documents, and no body of this length.",
-    "CallerGone": "The request ended in the middle of its body; nobody receives this answer.",
-    "ForeignHost": "The call is for a name that is none of ours: a name bound to our address by "
-    "somebody else, or one that `api_hosts` lacks.",
-    "ForeignOrigin": "A web page of another origin tried to call the API.",
-    "HeadTooLarge": "The request's head, with its target, is too long.",
-    "IdempotencyKeyTaken": "Another message was submitted under this key.",
-    "InternalError": "A bug of onceonly; the journal and the log say which. It is unknown what the "
-    "call has done: look, or repeat a call that may be repeated.",
-    "InvalidField": "A field is missing, unknown, or not legal; the text says which.",
-    "InvalidJson": "The body is not a JSON object.",
-    "InvalidMultipart": "The submission is not multipart, or its parts are not those expected.",
-    "InvalidRequest": "HTTP that the API does not understand.",
-    "JournalForked": "The lake has rows that this store lacks: it was restored from an old backup.",
-    "JobChanged": "Rows that the run had staged do not exist any more; nothing was released.",
-    "LakeFailed": "The lake directory cannot be written; the journal keeps its rows.",
-    "LengthRequired": "A submission must say its length (Content-Length).",
-    "MessageIdTaken": "Another message is stored under this MessageId.",
-    "MethodNotAllowed": "The path exists, but not with this method.",
-    "NeverSent": "No byte of the message has left, so the partner cannot know it.",
-    "NotCancellable": "There is a verdict already, or the receiver must be asked.",
-    "NotFound": "No such message, payload or path.",
-    "NotParked": "No open incident names this message as parked, so there is nothing to take up.",
-    "NotResendable": "The sender has not given up, or the message has expired or lost its number.",
-    "PayloadTooLarge": "The payloads are longer than `payload_bytes_max`.",
-    "ProcessingWentBack": "A processing state only moves forward.",
-    "QueueFull": "`queued_max` messages wait for a verdict; nothing was accepted.",
-    "Refused": "The application refused the message before; it cannot be processed any more.",
-    "AttemptOver": "A later attempt of the task has begun to stage its rows.",
-    "RunOver": "The run of the job was released or dropped, or another began after it.",
-    "StoreFailed": "The store failed and the gateway stops; it is unknown what was stored.",
-    "StoreFull": "The disk is full; nothing was accepted.",
-    "TooManyPayloads": "A package has a limited number of parts.",
-    "TooManyRows": "A request stages a limited number of rows: send several.",
-    "Unauthorized": "The API token is missing or wrong.",
-    "UnknownAgreement": "There is no agreement with this id and this partner.",
-    "UnknownPartner": "There is no agreement with this partner.",
-}
-"""What each name means. A name that the code raises and that is missing here fails the build."""
-
 
 def page() -> str:
     """The calls and the shapes."""
-    calls = table(("Call", "Does", "Query"), (_call_row(one) for one in OPERATIONS))
+    calls = table(("Call", "Does", "Reads", "Answers"), (_call_row(one) for one in OPERATIONS))
     shapes = "\n".join(
-        f"### {name}\n\n```json\n{json.dumps(shape, indent=2)}\n```\n"
+        f"### {name}\n\n```json\n{json.dumps(to_builtins(shape), indent=2)}\n```\n"
         for name, shape in _shapes().items()
     )
     return INTRODUCTION + calls + SUBMISSION + shapes
 
 
-def _call_row(operation: Operation) -> tuple[str, str, str]:
-    query = ", ".join(f"`{name}` ({kind})" for name, kind in operation.query)
-    return f"`{operation.method.upper()} {operation.path}`", operation.summary, query
+def _call_row(operation: AnyOperation) -> tuple[str, str, str, str]:
+    """One call: its name, what it reads beside the path, and the schemas of its body and answer."""
+    texts = (operation.query_type, operation.head_type)
+    reads = [f"`{name}`{_words(one)}" for kind in texts for name, one in fields_of(kind).items()]
+    if operation.body_type is not Nothing:
+        reads.append(f"{operation.body_media}: {operation.body_type.__name__}")
+    statuses = ", ".join(map(str, sorted(operation.statuses)))
+    answer = operation.answer_type.__name__ if operation.media[0] == JSON else operation.media[0]
+    call = f"`{operation.method.upper()} {operation.path}`<br>{operation.name}"
+    return call, operation.summary, "<br>".join(reads), f"{statuses}: {answer}"
+
+
+def _words(field: Field) -> str:
+    return f" ({field.expected})"
 
 
 def errors() -> str:
     """Codes on the wire, and names of refusals."""
     docs = attribute_docs(ErrorCode)
     codes = table(("Code", "Meaning"), ((f"`{code.value}`", docs[code.name]) for code in ErrorCode))
-    refusals = sorted(refusal_statuses().items())
-    rows = ((f"`{name}`", status, _meaning(name)) for name, status in refusals)
-    return ERRORS + codes + REFUSALS + table(("Name", "Status", "Meaning"), rows)
+    rows = ((f"`{name}`", kind.status, kind.meaning) for name, kind in sorted(REFUSALS.items()))
+    return ERRORS + codes + REFUSALS_BEGIN + table(("Name", "Status", "Meaning"), rows)
 
 
-def _meaning(name: str) -> str:
-    if name not in MEANINGS:
-        raise LookupError(f"docs/generator/api_page.py: say in MEANINGS what {name!r} means")
-    return MEANINGS[name]
-
-
-def refusal_statuses() -> dict[str, int | str]:
-    """Every name that the gateway's code gives to a refusal of the API, and its HTTP status."""
+def raised_names() -> set[str]:
+    """Every name that the gateway's code gives to a refusal of the API."""
     package = Path(onceonly.__file__).parent
     rings = ("gateway", "steps", "protocol")
     files = [file for ring in rings for file in (package / ring).rglob("*.py")]
-    found: dict[str, int | str] = {}
-    for file in files:
-        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
-            for name, status in _named_in(node):
-                if status is not None or name not in found:
-                    found[name] = status or USUAL_STATUS
-    return found
+    nodes = (node for file in files for node in ast.walk(ast.parse(file.read_text("utf-8"))))
+    return {name for node in nodes for name in _named_in(node)}
 
 
-def _named_in(node: ast.AST) -> Iterator[tuple[str, int | str | None]]:
-    """Names with their status where this node says it, else None."""
+def _named_in(node: ast.AST) -> Iterator[str]:
     match node:
-        case ast.Call(func=ast.Name(id="LocalError"), args=[ast.Constant(value=str(name)), *_]):
-            yield name, None
         case ast.Call(
-            func=ast.Name(id="refusal"),
-            args=[ast.Constant(value=int(status)), ast.Constant(value=str(name)), *_],
+            func=ast.Name(id="LocalError" | "refusal"), args=[ast.Constant(value=str(name)), *_]
         ):
-            yield name, status
+            yield name
+        case ast.Call(func=ast.Name(id="wrong")):
+            yield "InvalidField"
         case ast.Call(
-            func=ast.Attribute(attr="get", value=ast.Dict()),
+            func=ast.Attribute(attr="get", value=ast.Dict(values=values)),
             args=[_, ast.Constant(value=str(name))],
         ):
-            yield name, "other 4xx"
-        case ast.Dict(keys=keys, values=values):
-            yield from _named_in_pairs(keys, values)
-
-
-def _named_in_pairs(
-    keys: list[ast.expr | None], values: list[ast.expr]
-) -> Iterator[tuple[str, int]]:
-    """`{404: "NotFound"}` and `{"NotFound": 404}`."""
-    for key, value in zip(keys, values, strict=True):
-        match key, value:
-            case ast.Constant(value=int(status)), ast.Constant(value=str(name)):
-                yield name, status
-            case ast.Constant(value=str(name)), ast.Constant(value=int(status)) if name[
-                :1
-            ].isupper():
-                yield name, status
+            yield name
+            yield from (one.value for one in values if isinstance(one, ast.Constant))
 
 
 def _shapes() -> dict[str, Any]:
@@ -372,10 +315,9 @@ def _shapes() -> dict[str, Any]:
         seq=43,
     )
     return {
-        "Outbound message": {
-            **shapes.message_shape(view, pair, recovery),
-            **shapes.history_shape([record, transmitted], view.state.error_code),
-        },
+        "Outbound message": shapes.detail_shape(
+            shapes.message_shape(view, pair, recovery), [record, transmitted]
+        ),
         "Job": shapes.job_shape(
             Job(7, "orders-2026-01-01", at, at, 1, at + 60_000_000),
             {"acknowledged": 940, "sending": 1, "queued": 49, "rejected": 3, "replayed": 7},
@@ -391,5 +333,13 @@ def _shapes() -> dict[str, Any]:
         "Ping": shapes.ping_shape(agreement, seen, at),
         "Incident": shapes.incident_shape(incident, {"in_doubt": 1, "queued": 12}),
         "Journal row": shapes.record_shape(record),
-        "Refusal": shapes.error_shape("UnknownPartner", "no agreement is with 'urn:duns:9'"),
+        "Refusal": Refused(
+            error=Refusal(
+                name="InvalidField",
+                text="limit '-1' is not a whole number",
+                field="limit",
+                seen="'-1'",
+                expected="a whole number",
+            )
+        ),
     }

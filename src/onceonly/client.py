@@ -1,17 +1,72 @@
 """A small client of the application API: what the command line, Spark and tests use.
 
-It knows HTTP and the API's JSON, nothing of the gateway's inside.
+It knows HTTP and the API's declared types (`onceonly.api`), nothing of the gateway's inside. A
+member that a newer gateway has beside those of this version is left out.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
-from urllib.parse import quote
 
 import httpx
+import msgspec
 
+from onceonly.api import operations
+from onceonly.api.history import JournalPage, JournalQuery, JournalRow
+from onceonly.api.inbox import (
+    InboxItem,
+    InboxPage,
+    InboxQuery,
+    ItemPath,
+    OffsetPath,
+    Processing,
+    ProcessingRange,
+    WhichOffset,
+)
+from onceonly.api.jobs import (
+    AnyJobPath,
+    Job,
+    JobPage,
+    JobPath,
+    NamedRunQuery,
+    PageQuery,
+    RejectedRow,
+    ReleasedJob,
+    ReleaseQuery,
+    RowAnswer,
+    StageQuery,
+)
+from onceonly.api.messages import (
+    Header,
+    MessageDetail,
+    MessagePage,
+    MessagePath,
+    MessagesQuery,
+    OutboundMessage,
+    Reason,
+    Receipt,
+    Resend,
+    ResumedMessage,
+    ResumeMessage,
+)
+from onceonly.api.operating import (
+    Draining,
+    Health,
+    Incident,
+    IncidentsQuery,
+    Notice,
+    PartnerPair,
+    PartnerPath,
+    Ping,
+    PingQuery,
+    Resume,
+    ResumedPartner,
+)
+from onceonly.api.operation import ARROW, LINES, A, B, Nothing, Operation, P, Q
+from onceonly.api.refusals import Refused
+from onceonly.api.words import MessageState, ProcessingState
 from onceonly.documents import Document, Form
 from onceonly.message.errors import LocalError, OnceonlyError
 from onceonly.message.identity import JOB_NAME, is_job_name
@@ -24,9 +79,7 @@ TIMEOUT_S = 60.0
 _BEYOND = 10**17
 """An offset, or a seq, that is greater than every existing one."""
 
-_ARROW = "application/vnd.apache.arrow.stream"
-
-JSON = dict[str, Any]
+_NOTHING = Nothing()
 
 
 class GatewayUnreachable(OnceonlyError):  # noqa: N818 - because it is a condition, not a fault
@@ -88,37 +141,49 @@ class Client:
         conversation: str | None = None,
         ref: str | None = None,
         agreement: str | None = None,
-    ) -> JSON:
+    ) -> Receipt:
         """Submit a message; the answer is its state, `replayed` if it was submitted before.
 
         Raises `LocalError` (UnusableFile, FileChanged) where a file cannot be read, or changes
         while it is read; then nothing is submitted.
         """
-        header = {
-            "to": to,
-            "service": service,
-            "action": action,
-            "message_id": message_id,
-            "key": key,
-            "conversation": conversation,
-            "ref": ref,
-            "agreement": agreement,
-        }
-        given = {name: value for name, value in header.items() if value is not None}
-        with Form(json.dumps(given).encode(), [Document(*one) for one in documents]) as form:
-            return self._json("POST", "/v1/messages", content=form.pieces(), headers=form.headers)
+        header = Header(
+            to=to,
+            service=service,
+            action=action,
+            message_id=message_id,
+            key=key,
+            conversation=conversation,
+            ref=ref,
+            agreement=agreement,
+        )
+        operation = operations.POST_MESSAGE
+        with Form(_encoded(header), [Document(*one) for one in documents]) as form:
+            given = {"content": form.pieces(), "headers": form.headers}
+            return self._read(operation, operation.path, **given)
 
-    def get(self, message_id: str) -> JSON:
+    def get(self, message_id: str) -> MessageDetail:
         """State and timeline of an outbound message."""
-        return self._json("GET", f"/v1/messages/{_quoted(message_id)}")
+        return self._ask(operations.GET_MESSAGE, MessagePath(message_id=message_id), _NOTHING)
 
-    def list(self, **query: str | int) -> JSON:
-        """A page of outbound messages: `messages` and `next_after`."""
-        return self._json("GET", "/v1/messages", params=query)
+    def list(
+        self,
+        *,
+        state: MessageState | None = None,
+        to: str | None = None,
+        conversation: str | None = None,
+        after: int = 0,
+        limit: int = 100,
+    ) -> MessagePage:
+        """A page of outbound messages, and with `next_after` where the next one begins."""
+        query = MessagesQuery(
+            state=state, to=to, conversation=conversation, after=after, limit=limit
+        )
+        return self._ask(operations.LIST_MESSAGES, _NOTHING, query)
 
-    def cancel(self, message_id: str) -> JSON:
+    def cancel(self, message_id: str) -> OutboundMessage:
         """Take a message back. If a byte of it has left, the receiver is asked and decides."""
-        return self._json("POST", f"/v1/messages/{_quoted(message_id)}/cancel")
+        return self._ask(operations.CANCEL_MESSAGE, MessagePath(message_id=message_id), _NOTHING)
 
     def resend(
         self,
@@ -127,29 +192,29 @@ class Client:
         new_version: bool = False,
         anyway: bool = False,
         reason: str | None = None,
-    ) -> JSON:
+    ) -> OutboundMessage:
         """Send a message again that was given up, or its content under a new MessageId.
 
         What ended and certainly was not delivered goes out as a new message, its `resent_as`.
         With `new_version` the partner is asked to cancel the message first; with `anyway` nobody
         is asked, so that it may be delivered twice, and the `reason` is kept in the journal.
         """
-        path = f"/v1/messages/{_quoted(message_id)}/resend"
-        body: JSON = {"new_version": new_version, "anyway": anyway}
-        if reason is not None:
-            body["reason"] = reason
-        return self._json("POST", path, json=body)
+        path = MessagePath(message_id=message_id)
+        body = Resend(new_version=new_version, anyway=anyway, reason=reason)
+        return self._ask(operations.RESEND_MESSAGE, path, _NOTHING, body)
 
-    def resume_message(self, message_id: str, reason: str) -> JSON:
+    def resume_message(self, message_id: str, reason: str) -> ResumedMessage:
         """Take up a message that a bug parked, or that is stored and was never handed over."""
-        path = f"/v1/messages/{_quoted(message_id)}/resume"
-        return self._json("POST", path, json={"reason": reason})
+        path = MessagePath(message_id=message_id)
+        return self._ask(operations.RESUME_MESSAGE, path, _NOTHING, ResumeMessage(reason=reason))
 
-    def request_status(self, message_id: str) -> JSON:
+    def request_status(self, message_id: str) -> OutboundMessage:
         """Ask the partner how a message stands; its answer is in `recovery` later."""
-        return self._json("POST", f"/v1/messages/{_quoted(message_id)}/status-request")
+        return self._ask(operations.REQUEST_STATUS, MessagePath(message_id=message_id), _NOTHING)
 
-    def stage(self, job: str, rows: Iterable[JSON], run: str | None = None) -> Sequence[JSON]:
+    def stage(
+        self, job: str, rows: Iterable[Mapping[str, Any]], run: str | None = None
+    ) -> Sequence[RowAnswer]:
         """Stage messages in a job, at most 1000 at a time; nothing is sent before `release`.
 
         A row has `message_id`, `to`, `service`, `action`, and where wanted `agreement`,
@@ -162,63 +227,59 @@ class Client:
 
     def stage_lines(
         self, job: str, lines: bytes, run: str | None = None, attempt: int | None = None
-    ) -> Sequence[JSON]:
+    ) -> Sequence[RowAnswer]:
         """`stage`, of rows that are JSON already, one per line.
 
         A task that may be tried again gives each `attempt` a greater number than the one before.
         Raises `LocalError` (AttemptOver) for an attempt after which a later one has begun.
         """
-        headers = {"content-type": "application/x-ndjson"}
-        answer = self._json(
-            "POST",
-            f"{_path_of(job)}/messages",
-            content=lines,
-            headers=headers,
-            params=_given(run=run, attempt=attempt),
-        )
-        rows: Sequence[JSON] = answer["rows"]
-        return rows
+        operation = operations.POST_JOB_MESSAGES
+        target = operation.target(JobPath(job=_job_name(job)))
+        params = _params(StageQuery(run=run, attempt=attempt))
+        headers = {"content-type": LINES}
+        given = {"content": lines, "headers": headers, "params": params}
+        return self._read(operation, target, **given).rows
 
-    def release(self, job: str, run: str | None = None, staged: int | None = None) -> JSON:
+    def release(self, job: str, run: str | None = None, staged: int | None = None) -> ReleasedJob:
         """Send what is staged in a job, in the order of its rows. A second call changes nothing.
 
         With `run`, only what that run has staged. Raises `LocalError` (JobChanged, RunOver) if the
         job has fewer rows of it than `staged`, the number that was accepted.
         """
-        params = _given(run=run, staged=staged)
-        return self._json("POST", f"{_path_of(job)}/release", params=params)
+        path, query = AnyJobPath(job=_job_name(job)), ReleaseQuery(run=run, staged=staged)
+        return self._ask(operations.RELEASE_JOB, path, query)
 
     def drop(self, job: str, run: str | None = None) -> int:
         """Forget what is staged in a job, or in one run of it, and not released.
 
         Returns how many rows.
         """
-        path, params = _path_of(job), _given(run=run)
-        dropped: int = self._json("DELETE", path, params=params)["dropped"]
-        return dropped
+        path, query = JobPath(job=_job_name(job)), NamedRunQuery(run=run)
+        return self._ask(operations.DROP_JOB, path, query).dropped
 
-    def job(self, job: str) -> JSON:
+    def job(self, job: str) -> Job:
         """What became of the rows of a job; the counts add up to `rows`."""
-        return self._json("GET", _path_of(job))
+        return self._ask(operations.GET_JOB, AnyJobPath(job=_job_name(job)), _NOTHING)
 
-    def jobs(self, after: int = 0, limit: int = 100) -> JSON:
-        """A page of jobs: `jobs` and `next_after`."""
-        return self._json("GET", "/v1/jobs", params={"after": after, "limit": limit})
+    def jobs(self, after: int = 0, limit: int = 100) -> JobPage:
+        """A page of jobs, and with `next_after` where the next one begins."""
+        return self._ask(operations.LIST_JOBS, _NOTHING, PageQuery(after=after, limit=limit))
 
-    def rejects(self, job: str) -> Iterator[JSON]:
+    def rejects(self, job: str) -> Iterator[RejectedRow]:
         """Every rejected row of a job, and why."""
+        path = AnyJobPath(job=_job_name(job))
         after: int | None = 0
         while after is not None:
-            params = {"after": after, "limit": 1000}
-            page = self._json("GET", f"{_path_of(job)}/rejects", params=params)
-            yield from page["rejects"]
-            after = page["next_after"]
+            page = self._ask(operations.LIST_REJECTS, path, PageQuery(after=after, limit=1000))
+            yield from page.rejects
+            after = page.next_after
 
-    def inbox(self, after: int = 0, limit: int = 100, wait_s: float = 0.0) -> Sequence[JSON]:
+    def inbox(self, after: int = 0, limit: int = 100, wait_s: float = 0.0) -> Sequence[InboxItem]:
         """Received messages above the offset, in order."""
-        params: dict[str, str | int] = {"after": after, "limit": limit, "wait": str(wait_s)}
-        items: Sequence[JSON] = self._json("GET", "/v1/inbox", params=params)["items"]
-        return items
+        return self._inbox_page(InboxQuery(after=after, limit=limit, wait=wait_s)).items
+
+    def _inbox_page(self, query: InboxQuery) -> InboxPage:
+        return self._ask(operations.LIST_INBOX, _NOTHING, query)
 
     def last_offset(self) -> int:
         """The greatest offset of the inbox so far."""
@@ -226,111 +287,117 @@ class Client:
 
     def inbox_end(self) -> End:
         """The greatest offset of the inbox so far, and the store that gave it."""
-        page = self._json("GET", "/v1/inbox", params={"after": _BEYOND, "limit": 1})
-        return End(page["last_offset"], page.get("store_id"))
+        page = self._inbox_page(InboxQuery(after=_BEYOND, limit=1))
+        return End(page.last_offset, page.store_id)
 
     def inbox_stream(self, after: int, up_to: int, limit: int = 1000) -> bytes:
         """Received messages above `after` up to `up_to` with their payloads, as an Arrow stream.
 
         As many as fit into one answer, in the order of their offsets; the last answer has none.
         """
-        return self._arrow("/v1/inbox", {"after": after, "up_to": up_to, "limit": limit})
+        query = InboxQuery(after=after, up_to=up_to, limit=limit)
+        return self._arrow(operations.LIST_INBOX.path, query)
 
-    def report_range(self, after: int, up_to: int, processing: str) -> int:
+    def report_range(self, after: int, up_to: int, processing: ProcessingState) -> int:
         """Report a processing state of everything above `after` up to `up_to`.
 
         Returns how many items it changed. Items that are further already stay as they are.
         """
-        body = {"after": after, "up_to": up_to, "processing": processing}
-        moved: int = self._json("POST", "/v1/inbox/processing", json=body)["moved"]
-        return moved
+        body = ProcessingRange(after=after, up_to=up_to, processing=processing)
+        return self._ask(operations.REPORT_RANGE, _NOTHING, _NOTHING, body).moved
 
-    def payload(self, item: JSON, n: int) -> Iterator[bytes]:
+    def payload(self, item: InboxItem, n: int) -> Iterator[bytes]:
         """The bytes of a payload of an inbox item, in pieces."""
-        with self._call("GET", item["payloads"][n]["href"]) as response:
+        with self._call("get", item.payloads[n].href) as response:
             yield from response.iter_bytes()
 
-    def report(self, item: JSON, processing: str) -> JSON:
+    def report(self, item: InboxItem, processing: ProcessingState) -> InboxItem:
         """Report the application's processing state of an inbox item."""
-        path = f"/v1/inbox/{_quoted(item['message_id'])}/processing?offset={item['offset']}"
-        return self._json("POST", path, json={"processing": processing})
+        return self._on_item(
+            operations.BY_MESSAGE_ID.report, item, Processing(processing=processing)
+        )
 
-    def refuse(self, item: JSON, reason: str) -> JSON:
+    def refuse(self, item: InboxItem, reason: str) -> InboxItem:
         """Say that the application will not process an inbox item."""
-        path = f"/v1/inbox/{_quoted(item['message_id'])}/refuse?offset={item['offset']}"
-        return self._json("POST", path, json={"reason": reason})
+        return self._on_item(operations.BY_MESSAGE_ID.refuse, item, Reason(reason=reason))
 
-    def find_inbox_item(self, message_id: str) -> JSON | None:
+    def _on_item(
+        self, operation: Operation[Any, Any, B, InboxItem], item: InboxItem, body: B
+    ) -> InboxItem:
+        path, query = ItemPath(message_id=item.message_id), WhichOffset(offset=item.offset)
+        return self._ask(operation, path, query, body)
+
+    def find_inbox_item(self, message_id: str) -> InboxItem | None:
         """The inbox item with this MessageId; None where there is none.
 
         Raises `LocalError` (Cancelled) where its sender took it back, and (Ambiguous) where several
         have it: `facts["offsets"]` of the error says which, for `find_inbox_item_at`.
         """
-        return _none_if_not_found(lambda: self._json("GET", f"/v1/inbox/{_quoted(message_id)}"))
+        path = ItemPath(message_id=message_id)
+        return _none_if_not_found(
+            lambda: self._ask(operations.BY_MESSAGE_ID.get, path, WhichOffset())
+        )
 
-    def find_inbox_item_at(self, offset: int) -> JSON | None:
+    def find_inbox_item_at(self, offset: int) -> InboxItem | None:
         """The inbox item at this offset; None where there is none.
 
         Raises `LocalError` (Cancelled) where its sender took it back.
         """
-        return _none_if_not_found(lambda: self._json("GET", f"/v1/inbox/items/{offset}"))
+        path = OffsetPath(offset=offset)
+        return _none_if_not_found(lambda: self._ask(operations.BY_OFFSET.get, path, _NOTHING))
 
-    def get_inbox_item(self, message_id: str, offset: int) -> JSON:
+    def get_inbox_item(self, message_id: str, offset: int) -> InboxItem:
         """The inbox item at this offset, which has this MessageId."""
-        return self._json("GET", f"/v1/inbox/{_quoted(message_id)}?offset={offset}")
+        path, query = ItemPath(message_id=message_id), WhichOffset(offset=offset)
+        return self._ask(operations.BY_MESSAGE_ID.get, path, query)
 
-    def notices(self, after: int = 0, limit: int = 100) -> Sequence[JSON]:
+    def notices(self, after: int = 0, limit: int = 100) -> Sequence[Notice]:
         """Notices for the application."""
-        params = {"after": after, "limit": limit}
-        notices: Sequence[JSON] = self._json("GET", "/v1/notices", params=params)["notices"]
-        return notices
+        query = PageQuery(after=after, limit=limit)
+        return self._ask(operations.LIST_NOTICES, _NOTHING, query).notices
 
-    def partners(self) -> Sequence[JSON]:
+    def partners(self) -> Sequence[PartnerPair]:
         """Pairs with every partner."""
-        partners: Sequence[JSON] = self._json("GET", "/v1/partners")["partners"]
-        return partners
+        return self._ask(operations.LIST_PARTNERS, _NOTHING, _NOTHING).partners
 
-    def ping(self, partner: str, wait_s: float = 10.0) -> Sequence[JSON]:
+    def ping(self, partner: str, wait_s: float = 10.0) -> Sequence[Ping]:
         """Ask a partner under each agreement whether it takes messages."""
-        path = f"/v1/partners/{_quoted(partner)}/ping?wait={wait_s}"
-        pings: Sequence[JSON] = self._json("POST", path)["pings"]
-        return pings
+        path = PartnerPath(partner=partner)
+        return self._ask(operations.PING_PARTNER, path, PingQuery(wait=wait_s)).pings
 
-    def suspend(self, partner: str, reason: str | None = None) -> Sequence[JSON]:
+    def suspend(self, partner: str, reason: str | None = None) -> Sequence[PartnerPair]:
         """Suspend sending to a partner."""
-        return self._on_partner(partner, "suspend", {"reason": reason})
+        path, body = PartnerPath(partner=partner), Reason(reason=reason)
+        return self._ask(operations.SUSPEND_PARTNER, path, _NOTHING, body).partners
 
-    def resume(self, partner: str) -> Sequence[JSON]:
+    def resume(self, partner: str) -> Sequence[PartnerPair]:
         """Resume both directions with a partner."""
-        return self._on_partner(partner, "resume", {})
+        path = PartnerPath(partner=partner)
+        return self._ask(operations.RESUME_PARTNER, path, _NOTHING, Resume()).partners
 
-    def resume_unsent(self, partner: str) -> JSON:
+    def resume_unsent(self, partner: str) -> ResumedPartner:
         """Resume a partner, and send as new messages what failed before a byte of it left.
 
         The answer has `partners`, and how many messages were `resent`.
         """
-        return self._json("POST", f"/v1/partners/{_quoted(partner)}/resume", json={"unsent": True})
+        path = PartnerPath(partner=partner)
+        return self._ask(operations.RESUME_PARTNER, path, _NOTHING, Resume(unsent=True))
 
-    def _on_partner(self, partner: str, verb: str, body: JSON) -> Sequence[JSON]:
-        path = f"/v1/partners/{_quoted(partner)}/{verb}"
-        partners: Sequence[JSON] = self._json("POST", path, json=body)["partners"]
-        return partners
-
-    def incidents(self, *, resolved: bool = False) -> Sequence[JSON]:
+    def incidents(self, *, resolved: bool = False) -> Sequence[Incident]:
         """Open incidents, or with `resolved` all of them."""
-        params = {"all": "yes"} if resolved else {}
-        incidents: Sequence[JSON] = self._json("GET", "/v1/incidents", params=params)["incidents"]
-        return incidents
+        query = IncidentsQuery(is_all="yes" if resolved else None)
+        return self._ask(operations.LIST_INCIDENTS, _NOTHING, query).incidents
 
     def set_draining(self, *, draining: bool) -> None:
         """Whether partners that ask first are told to send nothing."""
-        self._json("POST", "/v1/drain", json={"draining": draining})
+        self._ask(operations.SET_DRAINING, _NOTHING, _NOTHING, Draining(draining=draining))
 
-    def journal(self, after: int = 0, limit: int = 1000) -> Sequence[JSON]:
+    def journal(self, after: int = 0, limit: int = 1000) -> Sequence[JournalRow]:
         """Journal rows above a seq."""
-        params = {"after": after, "limit": limit}
-        records: Sequence[JSON] = self._json("GET", "/v1/journal", params=params)["records"]
-        return records
+        return self._journal_page(JournalQuery(after=after, limit=limit)).records
+
+    def _journal_page(self, query: JournalQuery) -> JournalPage:
+        return self._ask(operations.LIST_JOURNAL, _NOTHING, query)
 
     def last_seq(self) -> int:
         """`seq` of the last journal row."""
@@ -338,49 +405,53 @@ class Client:
 
     def journal_end(self) -> End:
         """`seq` of the last journal row, and the store that gave it."""
-        page = self._json("GET", "/v1/journal", params={"after": _BEYOND, "limit": 1})
-        return End(page["last_seq"], page.get("store_id"))
+        page = self._journal_page(JournalQuery(after=_BEYOND, limit=1))
+        return End(page.last_seq, page.store_id)
 
     def journal_stream(self, after: int, limit: int = 1000) -> bytes:
         """Journal rows above a seq, in order, as an Arrow stream."""
-        return self._arrow("/v1/journal", {"after": after, "limit": limit})
+        return self._arrow(operations.LIST_JOURNAL.path, JournalQuery(after=after, limit=limit))
 
-    def journal_of(self, message_id: str) -> Sequence[JSON]:
+    def journal_of(self, message_id: str) -> Sequence[JournalRow]:
         """Every journal row about a message: sent, received, or on its way through."""
-        params = {"message_id": message_id}
-        records: Sequence[JSON] = self._json("GET", "/v1/journal", params=params)["records"]
-        return records
+        return self._journal_page(JournalQuery(message_id=message_id)).records
 
     def publish(self) -> int:
         """Publish the journal's new rows; returns how many."""
-        count: int = self._json("POST", "/v1/lake/publish")["published"]
-        return count
+        return self._ask(operations.PUBLISH, _NOTHING, _NOTHING).published
 
-    def health(self) -> JSON:
+    def health(self) -> Health:
         """Who the gateway is."""
-        return self._json("GET", "/healthz")
+        return self._ask(operations.GET_HEALTH, _NOTHING, _NOTHING)
 
     def is_ready(self) -> bool:
         """Whether it takes packages and submissions now; False while it cannot be reached."""
         try:
-            return self._http.get("/readyz").status_code == httpx.codes.OK
+            return self._http.get(operations.GET_READINESS.path).status_code == httpx.codes.OK
         except httpx.RequestError:
             return False
 
-    def _json(self, method: str, path: str, **arguments: Any) -> JSON:
-        with self._call(method, path, **arguments) as response:
-            response.read()
-            try:
-                answer: JSON = response.json()
-            except ValueError as error:
-                raise _unexpected(response) from error
-            return answer
+    def _ask(self, operation: Operation[P, Q, B, A], path: P, query: Q, body: B | None = None) -> A:
+        """The answer to a call whose body, if it has one, is JSON."""
+        given: dict[str, Any] = {"params": _params(query)}
+        if body is not None:
+            given["content"] = _encoded(body)
+            given["headers"] = {"content-type": operation.body_media}
+        return self._read(operation, operation.target(path), **given)
 
-    def _arrow(self, path: str, params: dict[str, int]) -> bytes:
-        headers = {"accept": _ARROW}
-        with self._call("GET", path, params=params, headers=headers) as response:
+    def _read(self, operation: Operation[Any, Any, Any, A], target: str, **given: Any) -> A:
+        with self._call(operation.method, target, **given) as response:
             body = response.read()
-            if response.headers.get("content-type") != _ARROW:
+            try:
+                return msgspec.json.decode(body, type=operation.answer_type)
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                raise _unexpected(response) from error
+
+    def _arrow(self, path: str, query: InboxQuery | JournalQuery) -> bytes:
+        headers = {"accept": ARROW}
+        with self._call("get", path, params=_params(query), headers=headers) as response:
+            body = response.read()
+            if response.headers.get("content-type") != ARROW:
                 raise _unexpected(response)
             return body
 
@@ -395,7 +466,7 @@ class _Call:
         self, http: httpx.Client, method: str, path: str, arguments: dict[str, Any]
     ) -> None:
         self._http = http
-        self._request = http.build_request(method, path, **arguments)
+        self._request = http.build_request(method.upper(), path, **arguments)
 
     def __enter__(self) -> httpx.Response:
         try:
@@ -439,13 +510,14 @@ def _authorization(token: str) -> bytes:
 
 def _refusal(response: httpx.Response) -> LocalError:
     try:
-        refused = dict(response.json()["error"])
-        return LocalError(refused.pop("name"), refused.pop("text"), refused)
-    except (ValueError, KeyError, TypeError):
+        refused = msgspec.json.decode(response.content, type=Refused).error
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return _unexpected(response)
+    facts: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(refused))
+    return LocalError(facts.pop("name"), facts.pop("text"), facts)
 
 
-def _none_if_not_found(call: Callable[[], JSON]) -> JSON | None:
+def _none_if_not_found(call: Callable[[], A]) -> A | None:
     try:
         return call()
     except LocalError as error:
@@ -459,16 +531,22 @@ def _unexpected(response: httpx.Response) -> LocalError:
     return LocalError("UnexpectedAnswer", text)
 
 
-def _given(**params: str | int | None) -> dict[str, str | int]:
-    return {name: value for name, value in params.items() if value is not None}
+def _encoded(body: Any) -> bytes:
+    """Raises `LocalError` (InvalidField) for a text that is no Unicode."""
+    try:
+        return msgspec.json.encode(body)
+    except UnicodeEncodeError as error:
+        raise LocalError("InvalidField", f"half a surrogate pair is no text: {error}") from error
 
 
-def _path_of(job: str) -> str:
+def _params(query: Any) -> dict[str, str]:
+    """What differs from the default: the gateway knows the others."""
+    given: dict[str, Any] = msgspec.to_builtins(query)
+    return {name: str(value) for name, value in given.items()}
+
+
+def _job_name(job: str) -> str:
     """Raises `LocalError` (InvalidField): another name would be another address."""
     if not is_job_name(job):
         raise LocalError("InvalidField", f"a job's name is {JOB_NAME}")
-    return f"/v1/jobs/{_quoted(job)}"
-
-
-def _quoted(text: str) -> str:
-    return quote(text, safe="")
+    return job

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from onceonly.client import JSON, Client
+from onceonly.api.inbox import InboxItem
+from onceonly.client import Client
 from pyspark_onceonly.patience import patiently
 
 
@@ -32,13 +33,13 @@ class Bodies(NamedTuple):
                 attachments[n] = [self._whole(item, *one) for one in enumerate(parts, 1)]
         return _with(_with(table, "payload", payloads), "attachments", attachments)
 
-    def _item(self, message_id: str, offset: int) -> JSON:
+    def _item(self, message_id: str, offset: int) -> InboxItem:
         return patiently(lambda: self.client.get_inbox_item(message_id, offset), self.patience_s)
 
-    def _whole(self, item: JSON, number: int, part: dict[str, Any]) -> dict[str, Any]:
+    def _whole(self, item: InboxItem, number: int, part: dict[str, Any]) -> dict[str, Any]:
         return part if part["body"] is not None else {**part, "body": self._body(item, number)}
 
-    def _body(self, item: JSON, number: int) -> bytes:
+    def _body(self, item: InboxItem, number: int) -> bytes:
         """Read to its end inside: a gateway may go away in the middle."""
         return patiently(lambda: b"".join(self.client.payload(item, number)), self.patience_s)
 

@@ -25,6 +25,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from onceonly.api.words import ProcessingState
 from onceonly.client import Client, End
 from pyspark_onceonly.bodies import Bodies
 from pyspark_onceonly.offsets import (
@@ -114,7 +115,7 @@ class InboxRows(NamedTuple):
         texts = _texts(table.column(at))
         return table.set_column(at, pa.field("payload", pa.utf8()), texts)
 
-    def report(self, after: int, up_to: int, processing: str) -> None:
+    def report(self, after: int, up_to: int, processing: ProcessingState) -> None:
         """Tell the gateway how far the work has come."""
         with self.gateway.client() as client:
             for some in pieces(after, up_to, REPORTED_AT_ONCE):

@@ -12,6 +12,8 @@ import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from onceonly.api.jobs import RowAnswer
+from onceonly.api.refusals import Refusal
 from onceonly.message.errors import LocalError
 
 _REASONS = (
@@ -43,18 +45,19 @@ class RejectsFile:
     def _name(self) -> str:
         return f"_task-{self._partition:05d}-{self._attempt}.parquet"
 
-    def add(self, batch: pa.RecordBatch, answers: Sequence[tuple[int, dict[str, Any]]]) -> None:
+    def add(self, batch: pa.RecordBatch, answers: Sequence[tuple[int, RowAnswer]]) -> None:
         """Keep the rejected ones among the rows of the batch; `answers` say which, and why."""
         if self._path is None or not answers:
             return
         rejected = batch.take(pa.array([index for index, _ in answers]))
         found = [answer for _, answer in answers]
+        errors = [answer.error for answer in found if isinstance(answer.error, Refusal)]
         reasons = (
             [self._job] * len(found),
-            [answer["row"] for answer in found],
-            [answer["message_id"] for answer in found],
-            [answer["error"]["name"] for answer in found],
-            [answer["error"]["text"] for answer in found],
+            [answer.row for answer in found],
+            [answer.message_id for answer in found],
+            [error.name for error in errors],
+            [error.text for error in errors],
         )
         table = pa.Table.from_batches([rejected])
         # Those of an earlier run, where what was rejected then is written again.

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -26,6 +26,8 @@ from pyspark.sql.datasource import (
     WriterCommitMessage,
 )
 
+from onceonly.api.jobs import RowAnswer
+from onceonly.api.refusals import Refusal
 from onceonly.client import Client
 from onceonly.message.errors import LocalError
 from pyspark_onceonly import rejects
@@ -171,7 +173,7 @@ def _stand_by(sink: SinkJob, job: str) -> None:
     staged_at, until = None, 0.0
     with sink.gateway.client() as client:
         while True:
-            found = patiently(lambda: client.job(job), patience_s)["staged_at"]
+            found = patiently(lambda: client.job(job), patience_s).staged_at
             if found != staged_at:
                 staged_at, until = found, time.monotonic() + patience_s
             elif time.monotonic() > until:
@@ -193,7 +195,7 @@ def _stage(sink: SinkJob, job: str, task: Task, batches: Iterator[pa.RecordBatch
                 lines = list(shape.lines(some, numbers))
                 answers = _staged(sink, client, job, task, lines)
                 _count(counts, answers)
-                found = [one for one in enumerate(answers) if one[1]["outcome"] == "rejected"]
+                found = [one for one in enumerate(answers) if one[1].outcome == "rejected"]
                 refused.add(some, found)
     refused.close()
     counts.rejects_file = refused.temporary
@@ -202,9 +204,9 @@ def _stage(sink: SinkJob, job: str, task: Task, batches: Iterator[pa.RecordBatch
 
 def _staged(
     sink: SinkJob, client: Client, job: str, task: Task, lines: Sequence[bytes]
-) -> list[dict[str, Any]]:
+) -> list[RowAnswer]:
     """What became of each line. One that no request holds is rejected here, and never sent."""
-    answers: list[dict[str, Any]] = []
+    answers: list[RowAnswer] = []
     for body in _requests([line for line in lines if len(line) <= LINE_BYTES_MAX]):
         stage = partial(client.stage_lines, job, body, sink.run, task.attempt)
         answers += patiently(stage, sink.gateway.patience_s)
@@ -212,13 +214,13 @@ def _staged(
     return [next(sent) if len(line) <= LINE_BYTES_MAX else _too_large(line) for line in lines]
 
 
-def _too_large(line: bytes) -> dict[str, Any]:
+def _too_large(line: bytes) -> RowAnswer:
     """The answer to a row as the gateway has it."""
     row = json.loads(line)
     named = row["message_id"] if isinstance(row["message_id"], str) else None
     text = f"the row has {len(line)} bytes, and a request {LINE_BYTES_MAX} at most"
-    error = {"name": "PayloadTooLarge", "text": text}
-    return {"row": row["row"], "message_id": named, "outcome": "rejected", "error": error}
+    error = Refusal(name="PayloadTooLarge", text=text)
+    return RowAnswer(row=row["row"], message_id=named, outcome="rejected", error=error)
 
 
 def _requests(lines: Sequence[bytes]) -> Iterator[bytes]:
@@ -234,10 +236,10 @@ def _requests(lines: Sequence[bytes]) -> Iterator[bytes]:
     yield b"\n".join(waiting)
 
 
-def _count(counts: TaskCounts, answers: Sequence[dict[str, Any]]) -> None:
+def _count(counts: TaskCounts, answers: Sequence[RowAnswer]) -> None:
     counts.rows += len(answers)
     for outcome in OUTCOMES:
-        more = sum(answer["outcome"] == outcome for answer in answers)
+        more = sum(answer.outcome == outcome for answer in answers)
         setattr(counts, outcome, getattr(counts, outcome) + more)
 
 

@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from onceonly import cli
+from onceonly.api.history import JournalRow
 from onceonly.cli.exits import Exit, Failure
 from onceonly.cli.main import cli as root
 from onceonly.cli.output import (
@@ -79,6 +80,12 @@ TIMELINE = [
 ]
 
 
+def row_of(said: dict[str, Any]) -> JournalRow:
+    """The row, with what each row has beside."""
+    usual = {"party": "a", "monotonic_ns": 1, "schema_version": 2, "seq": 1, "store_epoch": 1}
+    return JournalRow(**{**usual, "chain_hash": "", **said})
+
+
 @pytest.mark.parametrize("columns", [80, 100, 200])
 def test_a_trace_fits_its_terminal_and_cuts_nothing(monkeypatch, columns):
     """No instant, no status, no word of a reason: what is long goes on below itself."""
@@ -86,7 +93,7 @@ def test_a_trace_fits_its_terminal_and_cuts_nothing(monkeypatch, columns):
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("TERM", "dumb")
     monkeypatch.setattr(sys, "stdout", Terminal())
-    print_trace(TIMELINE, "table")
+    print_trace([row_of(one) for one in TIMELINE], "table")
     shown = sys.stdout.getvalue()
     lines = shown.splitlines()
     assert max(map(len, lines)) <= columns

@@ -58,7 +58,7 @@ def test_a_gateway_says_ready_and_drains_on_sigterm(config):
         await_event(process, "ready")
         with Client(api_of(config)) as client:
             assert client.is_ready()
-            assert client.health()["drill"] is not None
+            assert client.health().drill is not None
         process.send_signal(signal.SIGTERM)
         await_event(process, "stopped")
         assert process.wait(PATIENCE_S) == Exit.OK

@@ -1,6 +1,5 @@
 """Commands and exit codes that need no running gateway."""
 
-import json
 import os
 import re
 import shutil
@@ -11,13 +10,17 @@ import sys
 import threading
 from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 
 from onceonly import __version__
+from onceonly.api.messages import MessageDetail, PairCondition
 from onceonly.cli.exits import MEANINGS, Exit, exit_of_message, exit_of_refusal
 from onceonly.cli.main import cli
+from onceonly.message.message import DeliverySemantics
 from onceonly.store.sqlite.store import open_sqlite
 
 CONFIGURATION = """\
@@ -409,13 +412,25 @@ def test_a_question_without_an_answer_is_an_interruption():
     assert "Traceback" not in result.stderr
 
 
+def a_message(**known: Any) -> MessageDetail:
+    """A message of which this is known."""
+    at = "2026-11-25T12:00:00.000000Z"
+    texts = dict.fromkeys(("message_id", "agreement", "conversation", "service", "action"), "x")
+    numbers = dict.fromkeys(("attempt", "episode", "size_bytes"), 0)
+    unknown = dict.fromkeys(MessageDetail.__struct_fields__)
+    lists = dict.fromkeys(("from_ids", "to_ids", "receipts", "timeline"), ())
+    usual = {"is_final": False, "digest": "", "submitted_at": at, "timestamp": at}
+    semantics = {"semantics": DeliverySemantics.ONCE_AND_ONLY_ONCE}
+    return MessageDetail(**{**unknown, **texts, **numbers, **lists, **usual, **semantics, **known})
+
+
 class StillSending(BaseHTTPRequestHandler):
     """A gateway on which a message stays on its way, and whose user loses patience."""
 
     def do_GET(self) -> None:
         """The message, at the second look together with a Ctrl-C."""
-        fate = {"state": "sending", "attempt": 1, "error_code": None, "pair": {"state": "open"}}
-        body = json.dumps({"message_id": self.path.rpartition("/")[2], **fate}).encode()
+        message_id = self.path.rpartition("/")[2]
+        body = msgspec.json.encode(a_message(message_id=message_id, state="sending", attempt=1))
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
@@ -474,7 +489,8 @@ def test_a_journal_of_a_store_that_cannot_be_opened_is_not_published(config):
 )
 def test_the_exit_code_tells_the_fate(state, error_code, pair, code):
     """One code per fate."""
-    found = {"state": state, "error_code": error_code, "pair": {"state": pair}}
+    condition = PairCondition(state=pair, reason=None)
+    found = a_message(state=state, error_code=error_code, pair=condition)
     assert exit_of_message(found) is code
 
 

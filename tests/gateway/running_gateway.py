@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import httpx
 import uvicorn
+from declared_answers import check_answer
 from peer import PATIENCE_S, Peer
 
 from onceonly.gateway.api.endpoint import served
@@ -178,6 +179,7 @@ class RunningGateway:
         self.api = httpx.AsyncClient(
             transport=httpx.ASGITransport(self.parts.api.application(self.parts.access)),
             base_url=self.configuration.api,
+            event_hooks={"response": [check_answer]},
         )
         await Life(self.parts).start(self.listen)
 

@@ -10,8 +10,8 @@ from calling import received
 from peer import PATIENCE_S
 from running_gateway import running
 
+from onceonly.api.operations import OPERATIONS, AnyOperation
 from onceonly.gateway.api.application import READERS_MAX
-from onceonly.gateway.api.openapi import OPERATIONS, Operation
 from onceonly.message.event import Event
 
 pytestmark = pytest.mark.anyio
@@ -63,7 +63,7 @@ async def gated(tmp_path, peer, monkeypatch):
         monkeypatch.undo()
 
 
-def path_of(operation: Operation) -> str:
+def path_of(operation: AnyOperation) -> str:
     path = operation.path.replace("{message_id}", M).replace("{job}", "job-1")
     path = path.replace("{offset}", "1").replace("{n}", "0")
     return f"{path}?message_id={M}" if "/items" in path and "/1" not in path else path

@@ -10,7 +10,8 @@ from packages import ORDER, PayloadPart
 from peer import Peer
 from running_gateway import RunningGateway, running
 
-from onceonly.gateway.api.arrow import INBOX_SCHEMA, MEDIA_TYPE
+from onceonly.api.operation import ARROW
+from onceonly.gateway.api.arrow import INBOX_SCHEMA
 from onceonly.gateway.application import inbox as inbox_module
 from onceonly.journal.segment import SEGMENT_SCHEMA, to_records
 from onceonly.message.event import Event
@@ -33,8 +34,8 @@ async def received(gateway: RunningGateway, peer: Peer, *names: str, **fields: A
 
 
 async def arrow(gateway: RunningGateway, path: str) -> Any:
-    answer = await gateway.api.get(path, headers={"accept": MEDIA_TYPE})
-    assert (answer.status_code, answer.headers["content-type"]) == (200, MEDIA_TYPE)
+    answer = await gateway.api.get(path, headers={"accept": ARROW})
+    assert (answer.status_code, answer.headers["content-type"]) == (200, ARROW)
     return pa.ipc.open_stream(answer.content).read_all()
 
 

@@ -15,19 +15,31 @@ from urllib.parse import urlsplit
 import apsw
 import pyarrow as pa
 import pytest
-from calling import received, refused
+from calling import (
+    AnyOperation,
+    members_of,
+    query_of,
+    received,
+    refused,
+    takes_documents,
+    takes_form,
+)
+from msgspec import inspect
 from packages import ORDER
 from running_gateway import Answered, RunningGateway, form, running, serving_api
 
+from onceonly.api.jobs import StagedRow
+from onceonly.api.messages import Header
+from onceonly.api.operation import ARROW
+from onceonly.api.operations import OPERATIONS
 from onceonly.client import Client
 from onceonly.gateway.api.access import Access
-from onceonly.gateway.api.application import FORM_BYTES_MAX, ROUTES
-from onceonly.gateway.api.arrow import MEDIA_TYPE
+from onceonly.gateway.api.application import FORM_BYTES_MAX
 from onceonly.gateway.api.bounds import BODY_BYTES_MAX
+from onceonly.gateway.api.declared import fields_of
 from onceonly.gateway.api.endpoint import HEAD_BYTES_MAX
 from onceonly.gateway.api.forms import PART_HEAD_BYTES_MAX
 from onceonly.gateway.api.job_calls import BULK_BYTES_MAX
-from onceonly.gateway.api.openapi import OPERATIONS, Operation
 from onceonly.gateway.api.reading import DEPTH_MAX
 from onceonly.message.event import Event
 from ports import free_port
@@ -37,14 +49,9 @@ pytestmark = pytest.mark.anyio
 M = "m-1@a.example.com"
 PIECE = b"x" * (1 << 16)
 PAYLOAD_BYTES_MAX = 1 << 20
-FORMS = {"multipart"}
-WITH_JSON = {"processing", "processing_range", "reason", "resend", "draining"}
 ANSWERED = {200, 201, 202}
-BODIES = {
-    "processing": {"processing": "in-progress"},
-    "processing_range": {"processing": "in-progress", "up_to": 1},
-    "reason": {"reason": "x"},
-}
+VALUES = {"processing": "in-progress", "up_to": 1, "reason": "x"}
+"""For members of a body that have to be there."""
 
 HOSTILE_VALUES: list[Any] = [
     *("\ud800", "\x00", "\x1b[2J", "two\nlines", "x" * 5_000),
@@ -68,19 +75,21 @@ class Endless:
             yield PIECE
 
 
-def path_of(operation: Operation, message_id: str = M, number: str = "0") -> str:
+def path_of(operation: AnyOperation, message_id: str = M, number: str = "0") -> str:
     """The operation's path about a message that is there."""
     path = operation.path.replace("{message_id}", message_id).replace("{n}", number)
     path = path.replace("{offset}", "1")
     return path.replace("{partner}", "urn:duns:111111111").replace("{job}", "job-1")
 
 
-def without_waiting(operation: Operation) -> dict[str, str]:
+def without_waiting(operation: AnyOperation) -> dict[str, str]:
     """The query with which the call answers at once."""
-    return {"wait": "0"} if ("wait", "number") in operation.query else {}
+    return {"wait": "0"} if "wait" in query_of(operation) else {}
 
 
-async def said(gateway: RunningGateway, operation: Operation, path: str, **more: Any) -> str | None:
+async def said(
+    gateway: RunningGateway, operation: AnyOperation, path: str, **more: Any
+) -> str | None:
     """The name of the refusal of a call; None where it was answered, perhaps by no JSON."""
     async with asyncio.timeout(10):
         response = await gateway.api.request(operation.method, path, **more)
@@ -119,14 +128,12 @@ async def test_no_call_reads_an_endless_body(small, is_announced):
         answer = await small.call(
             operation.method, path_of(operation), content=endless.pieces(), headers=headers
         )
-        takes_documents = operation.body in {*FORMS, "rows"}
-        if takes_documents and not is_announced:
+        if takes_documents(operation) and not is_announced:
             assert refused(answer) == (411, "LengthRequired"), operation
         else:
-            name = "PayloadTooLarge" if takes_documents else "BodyTooLarge"
+            name = "PayloadTooLarge" if takes_documents(operation) else "BodyTooLarge"
             assert refused(answer) == (413, name), operation
         assert endless.taken <= (0 if is_announced else BODY_BYTES_MAX + len(PIECE)), operation
-    assert len(OPERATIONS) == len(ROUTES)
 
 
 @pytest.mark.parametrize(
@@ -177,19 +184,15 @@ async def test_what_is_no_json_object_is_named_on_every_route(gateway, peer):
             path = path_of(operation)
             query = without_waiting(operation)
             name = await said(gateway, operation, path, content=body, params=query)
-            if operation.body not in FORMS:
+            if not takes_form(operation):
                 assert name == "InvalidJson", (operation, body[:40])
 
 
 async def test_a_wrong_value_in_any_field_of_json_is_named(gateway, peer):
     """Every property of every body that the document describes."""
     await received(gateway, peer, M, 1)
-    document = await gateway.get("/openapi.json")
     for operation in OPERATIONS:
-        if operation.body not in WITH_JSON:
-            continue
-        described = document["paths"][operation.path][operation.method]["requestBody"]
-        fields = described["content"]["application/json"]["schema"]["properties"]
+        fields = members_of(operation)
         for field in fields:
             for value in HOSTILE_VALUES:
                 body = json.dumps({**dict.fromkeys(fields, 1), field: value}).encode()
@@ -200,17 +203,15 @@ async def test_a_wrong_value_in_any_field_of_json_is_named(gateway, peer):
 
 async def test_a_wrong_value_in_any_field_of_a_submission_is_named(gateway, peer):
     """The form's JSON, and a row of a job: nothing is stored."""
-    document = await gateway.get("/openapi.json")
-    schemas = document["components"]["schemas"]
     message = {"to": peer.party, "service": "Ordering", "action": "NewOrder", "message_id": "m"}
-    for field in schemas["Submission"]["properties"]["message"]["properties"]:
+    for field in fields_of(Header):
         for value in HOSTILE_VALUES:
             fields = form(json.dumps({**message, field: value}).encode(), ORDER)
             if isinstance(value, str) and field == "key" and "\ud800" not in value:
                 continue
             answer = await gateway.call("POST", "/v1/messages", files=fields)
             assert seen(answer) is not None, (field, value)
-    for field in schemas["JobRow"]["properties"]:
+    for field in fields_of(StagedRow):
         for number, value in enumerate(HOSTILE_VALUES):
             row = {**message, "message_id": f"{field}-{number}", "payload": "x", field: value}
             answer = await gateway.call(
@@ -286,13 +287,13 @@ async def test_a_wrong_query_is_named_on_every_route(gateway, peer):
     """Every query parameter that the document describes."""
     await received(gateway, peer, M, 1)
     for operation in OPERATIONS:
-        for field, kind in operation.query:
+        for field, declared in fields_of(operation.query_type).items():
             for value in HOSTILE_QUERIES:
                 path = f"{path_of(operation)}?{field}={value}"
                 path += "&wait=0" if field != "wait" and without_waiting(operation) else ""
-                sent = BODIES.get(operation.body or "")
+                sent = {one: VALUES[one] for one in members_of(operation) if one in VALUES}
                 name = await said(gateway, operation, path, json=sent)
-                if kind == "integer":
+                if isinstance(declared.kind, inspect.IntType):
                     assert name is not None, (operation, field, value)
 
 
@@ -318,12 +319,12 @@ async def test_what_a_call_does_not_read_is_refused_by_name(gateway, peer):
         assert refused(answer) == (400, "InvalidField"), operation
         text = answer.json["error"]["text"]
         assert "'status' is no parameter" in text, operation
-        assert all(name in text for name, _ in operation.query), operation
-        for name, _ in operation.query:
+        assert all(name in text for name in query_of(operation)), operation
+        for name in query_of(operation):
             answer = await gateway.call(method, f"{path}?{name}=1&{name}=1")
             assert refused(answer) == (400, "InvalidField"), operation
             assert f"{name} is given more than once" in answer.json["error"]["text"]
-        if operation.body in {*FORMS, "rows"}:
+        if takes_documents(operation):
             continue
         answer = await gateway.call(method, path, json={"to": "x"})
         assert refused(answer) == (400, "InvalidField"), operation
@@ -362,7 +363,7 @@ async def test_a_large_upload_is_no_large_head(gateway, peer):
                 for _ in range(300):
                     client.health()
                 sent = client.submit([with_body], to=peer.party, service="S", action="A")
-                return [sent["state"], *(client.health()["status"] for _ in range(3))]
+                return [sent.state, *(client.health().status for _ in range(3))]
 
         assert (await asyncio.to_thread(call))[1:] == ["ok"] * 3
 
@@ -544,7 +545,7 @@ async def test_our_client_calls_by_address_and_by_name(tmp_path, peer, host):
 
         def ask() -> Any:
             with Client(api) as client:
-                return client.health()["status"]
+                return client.health().status
 
         assert await asyncio.to_thread(ask) == "ok"
 
@@ -576,7 +577,7 @@ async def test_a_payload_of_any_type_can_be_fetched(gateway, peer, stored, sent)
     assert "set-cookie" not in response.headers
     [found] = (await gateway.get("/v1/inbox"))["items"]
     assert found["payloads"][0]["content_type"] == found["payloads"][0]["name"] == stored
-    stream = await gateway.api.get("/v1/inbox", headers={"accept": MEDIA_TYPE})
+    stream = await gateway.api.get("/v1/inbox", headers={"accept": ARROW})
     [row] = pa.ipc.open_stream(stream.content).read_all().to_pylist()
     assert row["content_type"] == row["name"] == stored
 

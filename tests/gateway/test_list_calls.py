@@ -6,10 +6,11 @@ from typing import Any
 
 import apsw
 import pytest
+from calling import query_of
 from packages import ORDER
 from running_gateway import running
 
-from onceonly.gateway.api.openapi import OPERATIONS, Operation
+from onceonly.api.operations import OPERATIONS, AnyOperation
 from onceonly.protocol.sending import OutboundStatus
 from onceonly.store.sqlite.queries import SQL
 from query_plans import connect, scans
@@ -36,9 +37,9 @@ READS = [one for one in OPERATIONS if one.method == "get"]
 NAMES = {statement: name for name, statement in SQL.items()}
 
 
-def queries_of(operation: Operation) -> list[dict[str, str]]:
+def queries_of(operation: AnyOperation) -> list[dict[str, str]]:
     """Every combination of the parameters, with every value."""
-    names = [name for name, _ in operation.query]
+    names = query_of(operation)
     return [
         dict(zip(chosen, values, strict=True))
         for count in range(len(names) + 1)

@@ -7,10 +7,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from msgspec.structs import asdict
 from nemesis_gateways import Exchange, Gateway, Payload, read_inbox
 
+from onceonly.api.history import JournalRow
 from onceonly.client import Client
 from onceonly.journal.record import CHAIN_START, Record, chain
 from onceonly.message.event import Event
@@ -42,10 +44,10 @@ def check_exchange(exchange: Exchange) -> Evidence:
     """Check inbox and journals of two running gateways whose messages are all complete."""
     with exchange.clients() as (ours, theirs):
         for message_id in exchange.payloads:
-            state = ours.get(message_id)["state"]
+            state = ours.get(message_id).state
             assert state == "acknowledged", f"{message_id} is {state}"
         check_inbox(theirs, exchange.payloads)
-        assert ours.notices() == []
+        assert not ours.notices()
         return check_journals(fetch_journal(ours), fetch_journal(theirs), exchange.payloads)
 
 
@@ -58,10 +60,10 @@ def fetch_journal(client: Client) -> list[Record]:
     return rows
 
 
-def _to_record(shape: dict[str, Any]) -> Record:
-    since_1970 = datetime.fromisoformat(shape["at"]) - datetime(1970, 1, 1, tzinfo=UTC)
+def _to_record(row: JournalRow) -> Record:
+    since_1970 = datetime.fromisoformat(row.at) - datetime(1970, 1, 1, tzinfo=UTC)
     at = since_1970 // timedelta(microseconds=1)
-    return Record(**{**shape, "event": Event(shape["event"]), "at": at})
+    return Record(**{**asdict(row), "at": at})
 
 
 def read_journal(gateway: Gateway) -> list[Record]:

@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 import pytest
 from nemesis_child import Command, Fork, Running
 
+from onceonly.api.messages import Receipt
 from onceonly.client import Client, GatewayUnreachable
 from onceonly.demo.gateways import free_ports
 
@@ -252,7 +253,7 @@ class Payload(bytes):
         return sha256(self).hexdigest()
 
 
-def submit(client: Client, to: Site, message_id: str, payload: bytes) -> dict[str, Any]:
+def submit(client: Client, to: Site, message_id: str, payload: bytes) -> Receipt:
     """Hand one message over, under its own id."""
     return client.submit(
         [(payload, "application/xml", "order.xml")],
@@ -298,7 +299,7 @@ def await_acknowledged(client: Client, message_id: str) -> None:
 
 def is_acknowledged(client: Client, message_id: str) -> bool:
     """Whether it is so now."""
-    return bool(client.get(message_id)["state"] == "acknowledged")
+    return bool(client.get(message_id).state == "acknowledged")
 
 
 def await_inbox(client: Client, count: int) -> None:
@@ -319,7 +320,7 @@ def read_inbox(client: Client, *, with_payloads: bool = True) -> list[tuple[int,
             digest = sha256()
             for piece in client.payload(item, 0) if with_payloads else ():
                 digest.update(piece)
-            found.append((item["offset"], item["message_id"], digest.hexdigest()))
+            found.append((item.offset, item.message_id, digest.hexdigest()))
     return found
 
 
@@ -360,7 +361,7 @@ class Exchange:
         with Client(self.sender.site.api) as ours, Client(self.receiver.site.api) as theirs:
             yield ours, theirs
 
-    def submit(self, client: Client, message_id: str, size_bytes: int = 2_000) -> dict[str, Any]:
+    def submit(self, client: Client, message_id: str, size_bytes: int = 2_000) -> Receipt:
         """Hand a message to the sender; again, it is the same message."""
         payload = self.payloads.setdefault(message_id, Payload.numbered(message_id, size_bytes))
         return submit(client, self.receiver.site, message_id, payload)

@@ -53,7 +53,7 @@ class Application:
 
     def _await_settled(self, client: Client, message_id: str) -> None:
         while not self._stop.wait(PACE_S):
-            if self._insist(lambda: client.get(message_id)["state"]) == self._way.end:
+            if self._insist(lambda: client.get(message_id).state) == self._way.end:
                 return
 
     def _insist(self, call: Callable[[], object]) -> object:
@@ -144,7 +144,7 @@ def _check(exchange: Exchange, way: Way, there: Payloads, back: Payloads) -> Seq
         for sender, receiver, payloads in ((ours, theirs, there), (theirs, ours, back)):
             for message_id in payloads:
                 until(
-                    lambda c=sender, m=message_id: c.get(m)["state"] == way.end,
+                    lambda c=sender, m=message_id: c.get(m).state == way.end,
                     f"{message_id} is {way.end}",
                 )
             await_inbox(receiver, len(payloads))

@@ -156,7 +156,7 @@ def run_into(course: Exchange | Chain, victim: Gateway, message_id: str, size_by
 def is_noted(ours: Client, theirs: Client, message_id: str) -> bool:
     """Whether both ends have committed the last thing about the message."""
     try:
-        events = {row["event"] for row in ours.get(message_id)["timeline"]}
+        events = {row.event for row in ours.get(message_id).timeline}
         is_sent = {"AckReceived", "Transmitted"} <= events
         return is_sent and message_id in read_inbox_ids(theirs)
     except GatewayUnreachable:

@@ -27,7 +27,7 @@ def check_all(exchange: Exchange) -> int:
     """Every message sent, and handed over once; returns how many duplicates were eliminated."""
     with exchange.clients() as (ours, theirs):
         for message_id in exchange.payloads:
-            until(lambda m=message_id: ours.get(m)["state"] == "sent", f"{message_id} is sent")
+            until(lambda m=message_id: ours.get(m).state == "sent", f"{message_id} is sent")
         await_inbox(theirs, len(exchange.payloads))
         check_inbox(theirs, exchange.payloads, in_order=False)
     exchange.stop()
@@ -67,7 +67,7 @@ def test_what_the_broker_confirmed_outlives_its_death(exchange: Exchange, broker
         for number in range(WAITING):
             exchange.submit(ours, f"waiting-{number}")
         for message_id in exchange.payloads:
-            until(lambda m=message_id: ours.get(m)["state"] == "sent", f"{message_id} is sent")
+            until(lambda m=message_id: ours.get(m).state == "sent", f"{message_id} is sent")
         broker.kill()
         exchange.submit(ours, "without-a-broker")
     broker.start()

@@ -49,15 +49,15 @@ def let_jump(exchange: Exchange) -> None:
 
 def is_settled(client: Client, message_id: str) -> bool:
     """Acknowledged, or its application was told why not."""
-    is_told = any(one["message_id"] == message_id for one in client.notices(limit=1_000))
-    return client.get(message_id)["state"] == "acknowledged" or is_told
+    is_told = any(one.message_id == message_id for one in client.notices(limit=1_000))
+    return client.get(message_id).state == "acknowledged" or is_told
 
 
 def check(ours: Client, theirs: Client, exchange: Exchange) -> Counter[str]:
     """Each message's end (I1, I3, I13, I15, I19, I21); returns how many came to which."""
     sent, received = fetch_journal(ours), fetch_journal(theirs)
     inbox = Counter(read_inbox_ids(theirs))
-    states = {message_id: ours.get(message_id)["state"] for message_id in exchange.payloads}
+    states = {message_id: ours.get(message_id).state for message_id in exchange.payloads}
     for message_id, state in states.items():
         assert inbox[message_id] <= 1, f"{message_id} was handed over twice"
         if state == "acknowledged":
@@ -109,7 +109,7 @@ def test_a_clock_that_jumps_in_flight_loses_nothing_and_doubles_nothing(
 def has_begun(client: Client, message_id: str) -> bool:
     """Whether a transmission of it has."""
     rows = client.journal_of(message_id)
-    return any(row["event"] == Event.TRANSMITTING for row in rows)
+    return any(row.event == Event.TRANSMITTING for row in rows)
 
 
 @pytest.mark.statement("S1-18", ruling="R-19")

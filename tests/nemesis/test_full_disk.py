@@ -100,7 +100,7 @@ def test_a_full_sender_refuses_submissions_by_name(full_at: Exchange, disk: Path
                 ours.get(name)
         assert status_of_submission(sender.site.api, full_at) == 507
         assert sender.is_running, sender.log_end()
-        assert ours.health()["status"] == "ok"
+        assert ours.health().status == "ok"
         ballast.drop()
     for name in tuple(full_at.payloads):
         full_at.complete(name)
@@ -130,8 +130,8 @@ def test_a_full_receiver_acknowledges_nothing_that_it_did_not_store(
         for name in names:
             full_at.submit(ours, name, 30_000)
         until(lambda: count_refusals(ours) >= 3, "the receiver refuses, and again")
-        stored = {row.get("message_id") for row in theirs.journal() if row["event"] == "Stored"}
-        acknowledged = {one for one in names if ours.get(one)["state"] == "acknowledged"}
+        stored = {row.message_id for row in theirs.journal() if row.event == "Stored"}
+        acknowledged = {one for one in names if ours.get(one).state == "acknowledged"}
         assert acknowledged <= stored
         assert not set(names) <= stored, "a full disk took everything"
         assert full_at.receiver.is_running, full_at.receiver.log_end()
@@ -143,7 +143,7 @@ def test_a_full_receiver_acknowledges_nothing_that_it_did_not_store(
 
 def count_refusals(client: Client) -> int:
     """Transmissions that the partner answered with 507."""
-    return sum(row.get("status_code") == 507 for row in client.journal())
+    return sum(row.status_code == 507 for row in client.journal())
 
 
 @pytest.mark.parametrize("full_at", ["sender"], indirect=True)
@@ -212,7 +212,7 @@ def test_a_full_intermediary_takes_nothing_over_and_goes_on_with_space(
         for name in names:
             full_between.submit(ours, name, 30_000)
         until(lambda: count_refusals(ours) >= 3, "the intermediary refuses, and again")
-        arrived = {item["message_id"] for item in theirs.inbox(limit=1_000)}
+        arrived = {item.message_id for item in theirs.inbox(limit=1_000)}
         assert not set(names) <= arrived, "a full disk took everything"
         assert relay.is_running, relay.log_end()
         ballast.drop()

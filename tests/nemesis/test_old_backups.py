@@ -70,7 +70,7 @@ def put_back(gateway: Gateway, copies: Path) -> None:
 
 def state_of_pair(client: Client, role: str) -> str:
     """Of the only pair that this side has in this role."""
-    [state] = [one["state"] for one in client.partners() if one["role"] == role]
+    [state] = [one.state for one in client.partners() if one.role == role]
     return str(state)
 
 
@@ -83,7 +83,7 @@ def await_quarantine(ours: Client) -> None:
     """The sender's pair is closed, and an operator is called."""
     until(lambda: state_of_pair(ours, "sender") == "quarantined", "the pair is quarantined")
     [incident] = ours.incidents()
-    assert incident["role"] == "sender"
+    assert incident.role == "sender"
 
 
 def resume_until(exchange: Exchange, message_id: str) -> None:

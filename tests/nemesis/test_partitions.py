@@ -135,7 +135,7 @@ def test_a_wire_that_fails_loses_nothing_and_doubles_nothing(
             if not fault.passes_all:
                 wired.heal()
         last = f"{fault.name}-{MESSAGES - 1}"
-        until(lambda: ours.get(last)["state"] == "acknowledged", "all is settled", SETTLE_S)
+        until(lambda: ours.get(last).state == "acknowledged", "all is settled", SETTLE_S)
         wired.heal()
         for message_id in wired.payloads:
             wired.await_complete(ours, theirs, message_id)

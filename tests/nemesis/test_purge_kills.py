@@ -71,7 +71,7 @@ def test_deaths_in_a_purge_forget_no_more_and_bring_nothing_back(exchange: Excha
         for message_id in exchange.payloads:
             exchange.await_complete(ours, theirs, message_id)
         # Not the large one, whose file has to go; it may well have come in last.
-        items = {item["message_id"]: item for item in theirs.inbox()}
+        items = {item.message_id: item for item in theirs.inbox()}
         kept = items.pop("old-1")
         for item in items.values():
             theirs.report(item, "complete")
@@ -80,18 +80,18 @@ def test_deaths_in_a_purge_forget_no_more_and_bring_nothing_back(exchange: Excha
     copy = copy_of(exchange.sender, "old-2")
     die_in_the_purge(exchange)
     with exchange.clients() as (ours, theirs):
-        until(lambda: not ours.list()["messages"], "the sender has forgotten")
+        until(lambda: not ours.list().messages, "the sender has forgotten")
         # What the application has not confirmed is never forgotten (seed 001 §1.1.1).
-        until(lambda: read_inbox_ids(theirs) == [kept["message_id"]], "the receiver, too")
+        until(lambda: read_inbox_ids(theirs) == [kept.message_id], "the receiver, too")
         for gateway in exchange.gateways:
             until(lambda gateway=gateway: not spooled(gateway), "no file is left")
         assert copy.post(exchange.receiver.site) == httpx.codes.NO_CONTENT
         until(lambda: count_events(theirs)[Event.REJECTED], "the late copy is refused")
-        assert read_inbox_ids(theirs) == [kept["message_id"]]
+        assert read_inbox_ids(theirs) == [kept.message_id]
         assert count_events(theirs)[Event.STORED] == MESSAGES
         exchange.payloads.clear()
         exchange.complete("new")
-        assert read_inbox_ids(theirs) == [kept["message_id"], "new"]
+        assert read_inbox_ids(theirs) == [kept.message_id, "new"]
     exchange.stop()
     for gateway in exchange.gateways:
         check_chain(read_journal(gateway))

@@ -47,11 +47,11 @@ def test_a_receipt_is_sent_once_by_whoever_hands_the_message_over(
         exchange.await_complete(ours, theirs, "receipt")
         if point == "before-receipt":
             ours.request_status("receipt")
-            until(lambda: ours.get("receipt")["recovery"]["status"] == "Received", "it is there")
-            assert ours.get("receipt")["receipts"] == []
+            until(lambda: ours.get("receipt").recovery.status == "Received", "it is there")
+            assert ours.get("receipt").receipts == ()
         else:
-            until(lambda: ours.get("receipt")["receipts"], "the receipt is there")
-            assert len(ours.get("receipt")["receipts"]) == 1
+            until(lambda: ours.get("receipt").receipts, "the receipt is there")
+            assert len(ours.get("receipt").receipts) == 1
         check_exchange(exchange)
 
 
@@ -75,10 +75,10 @@ def test_a_failure_notice_is_owed_until_it_was_taken(exchange: Exchange, point: 
             exchange.receiver.launch()
         exchange.receiver.await_death()
         exchange.start()
-        until(lambda: ours.get("refused")["error_code"] is not None, "the sender knows of it")
+        until(lambda: ours.get("refused").error_code is not None, "the sender knows of it")
         until(lambda: count_events(theirs)[Event.FAILURE_NOTICE_SENT], "it is owed no more")
-        assert [one["kind"] for one in ours.notices()] == ["NotProcessed"]
-        assert ours.get("refused")["state"] == "acknowledged"
+        assert [one.kind for one in ours.notices()] == ["NotProcessed"]
+        assert ours.get("refused").state == "acknowledged"
         assert count_events(ours)[Event.ERROR_RECEIVED] == (2 if point == "after-notice" else 1)
         assert count_events(theirs)[Event.APPLICATION_REFUSED] == 1
         check_inbox(theirs, exchange.payloads)

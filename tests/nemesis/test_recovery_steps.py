@@ -22,6 +22,8 @@ from nemesis_figures import Say
 from nemesis_gateways import Exchange, insist, until
 from nemesis_points import RECOVERY
 
+from onceonly.api.inbox import InboxItem
+from onceonly.api.messages import MessageDetail
 from onceonly.client import Client
 from onceonly.message.errors import LocalError
 from onceonly.message.event import Event
@@ -88,11 +90,11 @@ class Worker:
         """Process what is new in the inbox, unless its sender took it back."""
         for item in insist(lambda: self._client.inbox(self._after)):
             if self._may_start(item):
-                self.done[item["digest"]] += 1
+                self.done[item.digest] += 1
                 insist(lambda item=item: self._client.report(item, "complete"))
-            self._after = item["offset"]
+            self._after = item.offset
 
-    def _may_start(self, item: dict[str, Any]) -> bool:
+    def _may_start(self, item: InboxItem) -> bool:
         try:
             insist(lambda: self._client.report(item, "in-progress"))
         except LocalError as error:
@@ -102,10 +104,10 @@ class Worker:
         return True
 
 
-def versions(client: Client, message_id: str) -> list[dict[str, Any]]:
+def versions(client: Client, message_id: str) -> list[MessageDetail]:
     """The message and whatever took its place, one after the other."""
     found = [client.get(message_id)]
-    while (newer := found[-1]["recovery"]["replaced_by"]) is not None:
+    while (newer := found[-1].recovery.replaced_by) is not None:
         found.append(client.get(newer))
     return found
 
@@ -113,8 +115,8 @@ def versions(client: Client, message_id: str) -> list[dict[str, Any]]:
 def is_settled(client: Client, message_id: str) -> bool:
     """Whether the newest version has a verdict, and every older one is taken back."""
     *older, newest = versions(client, message_id)
-    is_over = newest["state"] in ("acknowledged", "failed")
-    return is_over and all(one["state"] == "cancelled" for one in older)
+    is_over = newest.state in ("acknowledged", "failed")
+    return is_over and all(one.state == "cancelled" for one in older)
 
 
 def check_versions(exchange: Exchange, worker: Worker) -> Counter[str]:
@@ -124,7 +126,7 @@ def check_versions(exchange: Exchange, worker: Worker) -> Counter[str]:
         expected: Counter[str] = Counter()
         for message_id in exchange.payloads:
             newest = versions(ours, message_id)[-1]
-            expected[newest["digest"]] = int(newest["state"] == "acknowledged")
+            expected[newest.digest] = int(newest.state == "acknowledged")
     made = Counter(row.reason for row in sent if (row.reason or "").startswith("new version of"))
     assert set(made.values()) <= {1}, "a message has two new versions"
     for event in (Event.STORED, Event.HANDED_OVER):
@@ -159,7 +161,7 @@ def test_a_death_while_a_message_is_recovered_is_survived(
     exchange.start()
     with exchange.clients() as (ours, theirs):
         until(lambda: is_settled(ours, "doubtful"), "the message is settled")
-        chain = [one["state"] for one in versions(ours, "doubtful")]
+        chain = [one.state for one in versions(ours, "doubtful")]
         assert chain == ["acknowledged"] if remedy == "resend" else ["cancelled", "acknowledged"]
         worker = Worker(theirs)
         until(lambda: worker.work() or worker.done, "it is processed")
@@ -186,7 +188,7 @@ def test_a_tombstone_outlives_the_death_of_whoever_set_it(
             exchange.await_complete(ours, theirs, "regretted")
         else:
             receiver.await_death()
-            until(lambda: ours.get("regretted")["state"] == "in_doubt", "it is given up")
+            until(lambda: ours.get("regretted").state == "in_doubt", "it is given up")
         sender.kill()
         copy = copy_of(sender, "regretted")
         sender.start()
@@ -194,7 +196,7 @@ def test_a_tombstone_outlives_the_death_of_whoever_set_it(
         ours.cancel("regretted")
         receiver.await_death()
         receiver.start()
-        until(lambda: ours.get("regretted")["state"] == "cancelled", "the cancel is confirmed")
+        until(lambda: ours.get("regretted").state == "cancelled", "the cancel is confirmed")
         assert copy.post(receiver.site) == httpx.codes.NO_CONTENT
         until(lambda: Event.REJECTED in _events(theirs), "the late copy is refused")
         worker = Worker(theirs)
@@ -262,7 +264,7 @@ def test_kills_under_load_never_process_two_versions(
                 strike(exchange, chance)
         for message_id in exchange.payloads:
             until(lambda message_id=message_id: is_settled(ours, message_id), f"{message_id}")
-        ends = [versions(ours, message_id)[-1]["state"] for message_id in exchange.payloads]
+        ends = [versions(ours, message_id)[-1].state for message_id in exchange.payloads]
         wanted = ends.count("acknowledged")
         until(lambda: worker.work() or worker.done.total() >= wanted, "all is processed")
         counts = check_versions(exchange, worker)

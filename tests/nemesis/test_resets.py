@@ -121,7 +121,7 @@ def test_an_answer_that_is_reset_after_any_byte_changes_nothing(
     with wires.exchange.clients() as (ours, theirs):
         wires.exchange.submit(ours, "cut", PAYLOAD_BYTES)
         await_end(cutter, lambda: cutter.is_over)
-        assert ours.get("cut")["state"] == "sending"
+        assert ours.get("cut").state == "sending"
         nothing_back.is_over = True
         wires.exchange.await_complete(ours, theirs, "cut")
         duplicates = check_exchange(wires.exchange).duplicates

@@ -43,7 +43,7 @@ def steady_load(exchange: Exchange, stop: Flag) -> Iterator[None]:
             while not stop.is_set():
                 try:
                     for item in client.inbox(after=after, wait_s=30):
-                        after = item["offset"]
+                        after = item.offset
                 except GatewayUnreachable:
                     stop.wait(PACE_S)
 
@@ -121,7 +121,7 @@ def test_a_process_that_slept_does_not_burst_into_retries(exchange: Exchange) ->
 
 def count_transmissions(client: Client) -> int:
     """How many transmissions the sender has begun."""
-    return sum(row["event"] == Event.TRANSMITTING for row in client.journal())
+    return sum(row.event == Event.TRANSMITTING for row in client.journal())
 
 
 def test_a_stop_while_the_partner_is_silent_is_in_time(exchange: Exchange) -> None:

@@ -92,7 +92,7 @@ def test_a_process_that_slept_while_another_took_its_store_commits_nothing(
         assert victim.wait_for_end(END_S) == 1, victim.log_end()
         assert is_taken == (role == "receiver")
         if role == "receiver":
-            assert ours.get("fenced")["state"] == "sending", "acknowledged by a stale process"
+            assert ours.get("fenced").state == "sending", "acknowledged by a stale process"
     assert "opened again under epoch" in victim.log.read_text()
     victim.start()
     exchange.complete("fenced")

@@ -19,6 +19,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1] / "nemesis"))
 
+from msgspec import to_builtins
 from nemesis_gateways import Exchange, build_exchange, insist, until
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
@@ -110,7 +111,7 @@ def deliver(exchange: Exchange, count: int, kills: int) -> None:
         # A look at a large job reads all of its rows, so it is not what is waited with.
         until(lambda: insist(theirs.last_offset) >= count, "all are handed over", PATIENCE_S)
         until(
-            lambda: insist(lambda: ours.job(JOB))["acknowledged"] == count,
+            lambda: insist(lambda: ours.job(JOB)).acknowledged == count,
             "all are acknowledged",
             PATIENCE_S,
         )
@@ -144,7 +145,7 @@ def run(spark: SparkSession, folder: Path, *, rows: int, loss: float, kills: int
             query.stop()
             received_s = time.monotonic() - began
             with exchange.clients() as (ours, theirs):
-                job, last = ours.job(JOB), theirs.last_offset()
+                job, last = to_builtins(ours.job(JOB)), theirs.last_offset()
             report = json.loads((folder / "report" / f"job={JOB}.json").read_text())
             return {
                 "rows": rows,

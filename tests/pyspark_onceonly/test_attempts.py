@@ -9,7 +9,7 @@ import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -17,6 +17,7 @@ import pytest
 from nemesis_gateways import Exchange, until
 from pyspark.sql.types import StringType, StructType
 
+from onceonly.api.jobs import Job
 from onceonly.client import Client
 from onceonly.gateway.api.job_calls import BULK_BYTES_MAX, ROWS_MAX
 from onceonly.message.errors import LocalError
@@ -66,7 +67,7 @@ def batches(job: str, partition: int, *, bad: int = -1) -> Iterator[pa.RecordBat
         yield pa.RecordBatch.from_pydict({"order_id": ids, "payload": names})
 
 
-def counted(exchange: Exchange, job: str) -> dict[str, Any]:
+def counted(exchange: Exchange, job: str) -> Job:
     with Client(exchange.sender.site.api) as client:
         return client.job(job)
 
@@ -100,9 +101,9 @@ def test_of_two_attempts_at_once_the_later_is_the_task(exchange: Exchange, is_tu
             loser.result()
     assert (winner.rows, winner.accepted, winner.replayed) == (COUNT + 7, COUNT, 7)
     commit_job(sink, [winner])
-    until(lambda: counted(exchange, job)["acknowledged"] == COUNT, "all are acknowledged")
+    until(lambda: counted(exchange, job).acknowledged == COUNT, "all are acknowledged")
     shape = counted(exchange, job)
-    assert (shape["rows"], shape["accepted"], shape["replayed"]) == (COUNT + 7, COUNT, 7)
+    assert (shape.rows, shape.accepted, shape.replayed) == (COUNT + 7, COUNT, 7)
 
 
 def test_an_attempt_that_comes_late_changes_nothing(exchange: Exchange) -> None:
@@ -114,7 +115,7 @@ def test_an_attempt_that_comes_late_changes_nothing(exchange: Exchange) -> None:
     late = stage_task(sink._replace(run="run-2"), "late", Task(0, 0), batches("late", 0))
     assert (late.accepted, late.replayed) == (0, COUNT)
     shape = counted(exchange, "late")
-    assert (shape["rows"], shape["accepted"], shape["staged"]) == (COUNT, COUNT, 0)
+    assert (shape.rows, shape.accepted, shape.staged) == (COUNT, COUNT, 0)
 
 
 def test_rejects_of_an_attempt_that_lost_are_forgotten(exchange: Exchange, tmp_path: Path) -> None:
@@ -130,7 +131,7 @@ def test_rejects_of_an_attempt_that_lost_are_forgotten(exchange: Exchange, tmp_p
         names = sorted(path.name for path in (tmp_path / "onceonly_job=refused").iterdir())
         assert names == ["part-00000.parquet", "part-00001.parquet"]
     shape = counted(exchange, "refused")
-    assert (shape["rows"], shape["rejected"]) == (2 * COUNT, 2)
+    assert (shape.rows, shape.rejected) == (2 * COUNT, 2)
 
 
 def test_a_driver_that_aborts_late_takes_nothing_from_the_next(exchange: Exchange) -> None:
@@ -143,7 +144,7 @@ def test_a_driver_that_aborts_late_takes_nothing_from_the_next(exchange: Exchang
     with pytest.raises(LocalError, match="dropped already"):
         stage_task(dead, "again", Task(1, 0), batches("again", 1))
     commit_job(sink, [first, second])
-    until(lambda: counted(exchange, "again")["acknowledged"] == 2 * COUNT, "all are acknowledged")
+    until(lambda: counted(exchange, "again").acknowledged == 2 * COUNT, "all are acknowledged")
 
 
 def test_a_commit_whose_rows_were_dropped_fails(exchange: Exchange, tmp_path: Path) -> None:
@@ -188,7 +189,7 @@ def test_a_job_that_is_dropped_is_gone(exchange: Exchange) -> None:
     for _ in range(2):
         drop_run(sink, "dropped", sink.run)
     with Client(exchange.sender.site.api) as client:
-        assert all(job["job"] != "dropped" for job in client.jobs(0, 1000)["jobs"])
+        assert all(job.job != "dropped" for job in client.jobs(0, 1000).jobs)
 
 
 @pytest.mark.parametrize("column", ["order_id", "payload"])
@@ -209,7 +210,7 @@ def test_a_text_that_is_no_utf_8_is_a_rejected_row(
     with exchange.clients() as (ours, _):
         [rejected] = ours.rejects(job)
         ours.drop(job)
-    assert (rejected["row"], rejected["error"]["name"]) == (1, "InvalidField")
+    assert (rejected.row, rejected.error.name) == (1, "InvalidField")
 
 
 def test_the_limits_are_those_of_the_gateway() -> None:
@@ -232,7 +233,7 @@ def test_a_row_that_no_request_holds_is_rejected_alone(exchange: Exchange, tmp_p
     counts = stage_task(sink, job, Task(0, 0), iter([with_payload(job, *sizes)]))
     assert (counts.rows, counts.accepted, counts.rejected, counts.replayed) == (5, 3, 2, 0)
     commit_job(sink, [counts])
-    until(lambda: counted(exchange, job)["acknowledged"] == 3, "the others are acknowledged")
+    until(lambda: counted(exchange, job).acknowledged == 3, "the others are acknowledged")
     kept = pq.read_table(tmp_path / f"onceonly_job={job}", partitioning=None).to_pylist()
     found = [(row["order_id"], row["onceonly_row"], row["onceonly_message_id"]) for row in kept]
     assert found == [(f"{job}-{n}", n, f"{job}-{n}") for n in (0, 4)]

@@ -61,7 +61,7 @@ def test_a_folder_is_sent_once_however_often_it_is_sent(
     again = run("send_folder.py", api, partner, outgoing)
     assert {name: message_id for name, message_id, _ in again} == sent
     with exchange.clients() as (_, theirs):
-        assert {item["message_id"] for item in theirs.inbox()} == set(sent.values())
+        assert {item.message_id for item in theirs.inbox()} == set(sent.values())
 
 
 def test_a_document_that_is_not_acknowledged_is_seen_in_the_exit_code(
@@ -85,7 +85,7 @@ def test_the_inbox_is_taken_into_a_database_once(
     connection.close()
     assert rows == [(sent[name], (outgoing / name).read_bytes()) for name in sent]
     with exchange.clients() as (_, theirs):
-        assert {item["processing"] for item in theirs.inbox()} == {"complete"}
+        assert {item.processing for item in theirs.inbox()} == {"complete"}
 
 
 def test_the_inbox_becomes_a_table_once(
@@ -121,12 +121,12 @@ def test_what_a_crash_left_unsaid_is_said_by_the_next_run(
     (tmp_path / "late.xml").write_bytes((outgoing / "order-000000.xml").read_bytes())
     run("send_folder.py", exchange.sender.site.api, exchange.receiver.site.party, tmp_path)
     with exchange.clients() as (_, theirs), sqlite3.connect(database) as orders:
-        last = theirs.inbox()[-1]["offset"]
+        last = theirs.inbox()[-1].offset
         orders.execute("INSERT INTO received (inbox_offset, payload) VALUES (?, 0)", (last,))
     orders.close()
     assert run("take_inbox.py", exchange.receiver.site.api, database) == []
     with exchange.clients() as (_, theirs):
-        assert {item["processing"] for item in theirs.inbox()} == {"complete"}
+        assert {item.processing for item in theirs.inbox()} == {"complete"}
 
 
 @pytest.mark.parametrize("program", sorted(EXAMPLES.glob("*.py")), ids=lambda file: file.stem)

@@ -91,7 +91,7 @@ def run(frame: DataFrame, folder: Path) -> StreamingQuery:
 def states(pair: Exchange, after: int = 0) -> Counter[str]:
     """How many messages of the inbox stand how, as a partner who asks is told."""
     with pair.clients() as (_, theirs):
-        return Counter(item["processing"] for item in theirs.inbox(after, 1000))
+        return Counter(item.processing for item in theirs.inbox(after, 1000))
 
 
 def test_the_columns_are_those_of_the_gateway() -> None:

@@ -20,6 +20,8 @@ from sessions import document
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from onceonly.api.inbox import InboxItem
+    from onceonly.api.jobs import Job
     from onceonly.client import Client
 
 pytestmark = [pytest.mark.spark, pytest.mark.process]
@@ -82,30 +84,30 @@ def options(exchange: Exchange, **more: str) -> dict[str, str]:
     }
 
 
-def counts(exchange: Exchange, job: str) -> dict[str, Any] | None:
+def counts(exchange: Exchange, job: str) -> Job | None:
     """The job as its gateway knows it; None where it does not."""
 
-    def found() -> dict[str, Any] | None:
+    def found() -> Job | None:
         with exchange.clients() as (ours, _):
-            return next((one for one in ours.jobs(0, 1000)["jobs"] if one["job"] == job), None)
+            return next((one for one in ours.jobs(0, 1000).jobs if one.job == job), None)
 
     shape = insist(found)
     if shape is not None:
-        assert shape["rows"] == shape["accepted"] + shape["rejected"] + shape["replayed"]
+        assert shape.rows == shape.accepted + shape.rejected + shape.replayed
     return shape
 
 
 def half_is_staged(exchange: Exchange, job: str, pipeline: Pipeline) -> bool:
     assert not pipeline.has_ended, "it was over before it could be killed"
     shape = counts(exchange, job)
-    return shape is not None and shape["staged"] == COUNT // 2
+    return shape is not None and shape.staged == COUNT // 2
 
 
-def _inbox(client: Client) -> Iterator[dict[str, Any]]:
+def _inbox(client: Client) -> Iterator[InboxItem]:
     page = insist(lambda: client.inbox(0, 1000))
     while page:
         yield from page
-        last = page[-1]["offset"]
+        last = page[-1].offset
         page = insist(partial(client.inbox, last, 1000))
 
 
@@ -116,9 +118,9 @@ def received(exchange: Exchange, prefix: str) -> dict[str, str]:
         def read() -> dict[str, Any]:
             items: dict[str, Any] = {}
             for item in _inbox(theirs):
-                if item["message_id"].startswith(f"{prefix}-"):
-                    assert item["message_id"] not in items, "handed over twice"
-                    items[item["message_id"]] = item
+                if item.message_id.startswith(f"{prefix}-"):
+                    assert item.message_id not in items, "handed over twice"
+                    items[item.message_id] = item
             return items
 
         items = until(
@@ -145,7 +147,7 @@ def test_attempts_of_a_task_are_one(exchange: Exchange, tmp_path: Path) -> None:
     assert_all_arrived(exchange, name)
     shape = counts(exchange, name)
     assert shape is not None
-    assert (shape["rows"], shape["accepted"]) == (COUNT, COUNT)
+    assert (shape.rows, shape.accepted) == (COUNT, COUNT)
 
 
 def test_a_driver_that_dies_before_the_release_has_sent_nothing(
@@ -163,12 +165,12 @@ def test_a_driver_that_dies_before_the_release_has_sent_nothing(
     exchange.sender.restart()
     shape = counts(exchange, "driver")
     assert shape is not None
-    assert shape["staged"] == shape["rows"] == COUNT // 2
+    assert shape.staged == shape.rows == COUNT // 2
     Pipeline("batch", tmp_path / "log", **arguments).succeed()
     assert_all_arrived(exchange, "driver")
     shape = counts(exchange, "driver")
     assert shape is not None
-    assert (shape["rows"], shape["accepted"]) == (COUNT, COUNT)
+    assert (shape.rows, shape.accepted) == (COUNT, COUNT)
 
 
 def test_a_gateway_that_dies_while_rows_are_staged_and_sent_loses_none(
@@ -189,7 +191,7 @@ def test_a_gateway_that_dies_while_rows_are_staged_and_sent_loses_none(
     assert_all_arrived(exchange, "gateway")
     shape = counts(exchange, "gateway")
     assert shape is not None
-    assert (shape["rows"], shape["accepted"]) == (COUNT, COUNT)
+    assert (shape.rows, shape.accepted) == (COUNT, COUNT)
 
 
 def test_a_stream_killed_between_the_two_commits_sends_its_batch_once(
@@ -217,7 +219,7 @@ def test_a_stream_killed_between_the_two_commits_sends_its_batch_once(
     for batch in (0, 1):
         shape = counts(exchange, f"{query_id}-{batch}")
         assert shape is not None
-        assert (shape["rows"], shape["accepted"]) == (COUNT // 2, COUNT // 2)
+        assert (shape.rows, shape.accepted) == (COUNT // 2, COUNT // 2)
 
 
 def test_a_consumer_that_dies_reads_each_row_once(exchange: Exchange, tmp_path: Path) -> None:
@@ -262,7 +264,7 @@ def test_a_consumer_that_dies_reads_each_row_once(exchange: Exchange, tmp_path: 
     assert found == {name: document(name) for name in found}
     with exchange.clients() as (_, theirs):
         items = theirs.inbox(start, 1000)
-        assert {item["processing"] for item in items} == {"complete"}
+        assert {item.processing for item in items} == {"complete"}
 
 
 def _committed_files(table: Path) -> set[Path]:

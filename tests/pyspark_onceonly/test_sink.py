@@ -12,6 +12,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 from sessions import document, orders
 
+from onceonly.api.jobs import Job
 from onceonly.client import Client
 
 if TYPE_CHECKING:
@@ -40,24 +41,24 @@ def received(exchange: Exchange, prefix: str, count: int) -> dict[str, str]:
         with exchange.clients() as (_, theirs):
             items, after = {}, 0
             while page := theirs.inbox(after, 1000):
-                after = page[-1]["offset"]
+                after = page[-1].offset
                 for item in page:
-                    if item["message_id"].startswith(prefix):
-                        assert item["message_id"] not in items, "handed over twice"
-                        items[item["message_id"]] = b"".join(theirs.payload(item, 0)).decode()
+                    if item.message_id.startswith(prefix):
+                        assert item.message_id not in items, "handed over twice"
+                        items[item.message_id] = b"".join(theirs.payload(item, 0)).decode()
             return items if len(items) == count else None
 
     return until(found, f"{count} messages {prefix}-… are in the inbox")
 
 
-def job(exchange: Exchange, name: str) -> dict[str, Any]:
+def job(exchange: Exchange, name: str) -> Job:
     """The job, whose counts add up."""
     with exchange.clients() as (ours, _):
         shape = ours.job(name)
     standing = ("staged", "queued", "sending", "in_doubt", "acknowledged", "failed", "expired")
-    accepted = sum(shape[word] for word in (*standing, "cancelled", "sent"))
-    assert shape["accepted"] == accepted
-    assert shape["rows"] == accepted + shape["rejected"] + shape["replayed"]
+    accepted = sum(getattr(shape, word) for word in (*standing, "cancelled", "sent"))
+    assert shape.accepted == accepted
+    assert shape.rows == accepted + shape.rejected + shape.replayed
     return shape
 
 
@@ -67,7 +68,7 @@ def test_every_row_is_a_message(spark: SparkSession, exchange: Exchange, out: An
     documents = received(exchange, "every", 100)
     assert documents == {name: document(name) for name in documents}
     assert list(documents) == sorted(documents)
-    until(lambda: job(exchange, "every")["acknowledged"] == 100, "all are acknowledged")
+    until(lambda: job(exchange, "every").acknowledged == 100, "all are acknowledged")
 
 
 def test_what_comes_in_adds_up(
@@ -91,7 +92,7 @@ def test_what_comes_in_adds_up(
     write(frame, options)
     assert counts() == (65, 0, 3, 62)
     shape = job(exchange, "adds")
-    assert (shape["rows"], shape["accepted"], shape["rejected"]) == (65, 57, 3)
+    assert (shape.rows, shape.accepted, shape.rejected) == (65, 57, 3)
     assert len(received(exchange, "adds", 57)) == 57
     found = spark.read.parquet(str(rejects)).orderBy("id")
     rows = [
@@ -109,7 +110,7 @@ def test_a_second_job_with_the_same_rows_sends_nothing(
     write(orders(spark, "second", 10), out, job="second-1")
     write(orders(spark, "second", 12), out, job="second-2")
     shape = job(exchange, "second-2")
-    assert (shape["accepted"], shape["replayed"]) == (2, 10)
+    assert (shape.accepted, shape.replayed) == (2, 10)
     received(exchange, "second", 12)
 
 
@@ -121,10 +122,10 @@ def test_without_a_key_a_row_is_known_by_job_and_content(
     del out["message_id_column"]
     for name, accepted in (("content-1", 4), ("content-1", 4), ("content-2", 4)):
         write(frame, out, job=name)
-        assert job(exchange, name)["accepted"] == accepted
+        assert job(exchange, name).accepted == accepted
     with exchange.clients() as (ours, _):
-        page = ours.jobs(0, 1000)["jobs"]
-    assert sum(one["accepted"] for one in page if one["job"].startswith("content")) == 8
+        page = ours.jobs(0, 1000).jobs
+    assert sum(one.accepted for one in page if one.job.startswith("content")) == 8
 
 
 def test_a_job_that_fails_sends_nothing(spark: SparkSession, exchange: Exchange, out: Any) -> None:
@@ -134,7 +135,7 @@ def test_a_job_that_fails_sends_nothing(spark: SparkSession, exchange: Exchange,
     with pytest.raises(PySparkException, match="burst"):
         write(bursting(frame, "000049"), out, job="fails")
     with exchange.clients() as (ours, _):
-        assert all(one["job"] != "fails" for one in ours.jobs(0, 1000)["jobs"])
+        assert all(one.job != "fails" for one in ours.jobs(0, 1000).jobs)
         assert ours.list(limit=1000)
     write(frame, out, job="fails")
     received(exchange, "fails", 50)
@@ -148,7 +149,7 @@ def test_an_empty_frame_is_an_empty_job(
     report = json.loads((tmp_path / "job=empty.json").read_text())
     assert (report["rows"], report["accepted"]) == (0, 0)
     with exchange.clients() as (ours, _):
-        assert all(one["job"] != "empty" for one in ours.jobs(0, 1000)["jobs"])
+        assert all(one.job != "empty" for one in ours.jobs(0, 1000).jobs)
 
 
 @pytest.mark.parametrize(
@@ -200,15 +201,15 @@ class TestStreams:
         received(exchange, "stream", 40)
         names = [f"{query.id}-{batch}" for batch in (0, 1)]
         before = [job(exchange, name) for name in names]
-        assert [one["accepted"] for one in before] == [20, 20]
+        assert [one.accepted for one in before] == [20, 20]
 
         (tmp_path / "checkpoint" / "commits" / "1").unlink()
         (tmp_path / "checkpoint" / "commits" / ".1.crc").unlink(missing_ok=True)
         assert self.run(source, out, tmp_path).id == query.id
         found = json.loads((tmp_path / "report" / f"job={names[1]}.json").read_text())
-        assert (found["rows"], found["replayed"]) == (20, 20)
+        assert (found.rows, found.replayed) == (20, 20)
         after = [job(exchange, name) for name in names]
-        assert [one["accepted"] for one in after] == [20, 20]
+        assert [one.accepted for one in after] == [20, 20]
         assert len(received(exchange, "stream", 40)) == 40
 
     def test_a_batch_that_fails_is_dropped_and_comes_again(
@@ -221,7 +222,7 @@ class TestStreams:
         with pytest.raises(PySparkException, match="burst"):
             self.run(bursting(source, "000009"), options, tmp_path)
         with Client(exchange.sender.site.api) as client:
-            assert all(one["state"] != "staging" for one in client.jobs(0, 1000)["jobs"])
+            assert all(one.state != "staging" for one in client.jobs(0, 1000).jobs)
         self.run(source, out, tmp_path)
         received(exchange, "again", 10)
 

@@ -12,9 +12,10 @@ from pathlib import Path
 import click
 import pytest
 
+from onceonly.api.operations import OPERATIONS
+from onceonly.api.refusals import REFUSALS
 from onceonly.cli.exits import Exit
 from onceonly.cli.main import cli
-from onceonly.gateway.api.application import ROUTES
 from onceonly.gateway.config import Limits, read_configuration
 from onceonly.gateway.config.keys import AGREEMENT_KEYS, GATEWAY_KEYS, ROUTE_KEYS, TABLES
 from onceonly.gateway.metrics import render
@@ -143,16 +144,16 @@ def test_every_exit_code_is_documented(generated: dict[str, str]) -> None:
 
 def test_every_route_is_documented(generated: dict[str, str]) -> None:
     """Every route that the API serves has a row."""
-    for method, path, _ in ROUTES:
-        plain = re.sub(r":\w+}", "}", path)
-        assert f"`{method} {plain}`" in generated["reference/api.md"]
+    for operation in OPERATIONS:
+        call = f"{operation.method.upper()} {operation.path}"
+        assert f"`{call}`" in generated["reference/api.md"]
 
 
 def test_every_refusal_that_is_documented_can_happen(generated: dict[str, str]) -> None:
     """The page lists what the source raises; a meaning that nobody raises is of what was."""
     assert generated
     api_page = importlib.import_module("generator.api_page")
-    assert api_page.refusal_statuses().keys() == api_page.MEANINGS.keys()
+    assert api_page.raised_names() == REFUSALS.keys()
 
 
 def test_every_word_of_the_journal_is_documented(generated: dict[str, str]) -> None:

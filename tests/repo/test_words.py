@@ -5,6 +5,7 @@ from pathlib import Path
 
 RINGS = (
     "message",
+    "api",
     "protocol",
     "wire",
     "journal",

@@ -5,6 +5,7 @@ from typing import IO, Any
 
 import click
 
+from onceonly.api.messages import MessageDetail
 from onceonly.cli.output import complain
 
 
@@ -65,19 +66,18 @@ def exit_of_refusal(name: str) -> Exit:
     return Exit.UNEXPECTED if name in _NOT_THE_CALLERS else Exit.USAGE
 
 
-def exit_of_message(message: dict[str, object]) -> Exit:
+def exit_of_message(message: MessageDetail) -> Exit:
     """The exit code that tells the fate of a message (`message wait`, `send --wait`)."""
-    state = message["state"]
+    state = message.state
     if state in ("acknowledged", "sent"):
         return Exit.OK
-    refused = message["error_code"] not in (None, "DeliveryFailure", "TimeToLiveExpired")
+    refused = message.error_code not in (None, "DeliveryFailure", "TimeToLiveExpired")
     if state in ("failed", "in_doubt") and refused:
         return Exit.REFUSED
-    if state == "in_doubt" or (state == "failed" and message.get("is_certain") is False):
+    if state == "in_doubt" or (state == "failed" and message.is_certain is False):
         return Exit.IN_DOUBT  # Its time is over, and a copy may have been taken before (R-41).
     if state in ("failed", "expired", "cancelled"):
         return Exit.FAILED
-    pair = message.get("pair")
-    if isinstance(pair, dict) and pair["state"] != "open":
+    if message.pair is not None and message.pair.state != "open":
         return Exit.SUSPENDED
     return Exit.STILL_TRYING

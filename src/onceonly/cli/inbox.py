@@ -8,9 +8,19 @@ from typing import Any
 
 import click
 
+from onceonly.api.inbox import InboxItem
+from onceonly.api.words import ProcessingState
 from onceonly.cli.exits import Exit, Failure
 from onceonly.cli.gateway_option import gateway_command
-from onceonly.cli.output import JSON, limit_option, output_option, print_json, print_rows, put, say
+from onceonly.cli.output import (
+    limit_option,
+    members,
+    output_option,
+    print_json,
+    print_rows,
+    put,
+    say,
+)
 from onceonly.client import Client
 
 PAGE = 1_000
@@ -31,14 +41,14 @@ def inbox() -> None:
 def list_inbox(client: Client, after: int, limit: int, output: str) -> None:
     """List received messages in order."""
     items = list(_items(client, after, limit))
-    rows = [{**item, "from": item["from"][0]} if output == "table" else item for item in items]
-    print_rows(rows, COLUMNS, output)
+    rows = [{**members(item), "from": item.from_ids[0]} for item in items]
+    print_rows(rows if output == "table" else items, COLUMNS, output)
 
 
-def _items(client: Client, after: int, limit: int) -> Iterator[JSON]:
+def _items(client: Client, after: int, limit: int) -> Iterator[InboxItem]:
     while limit > 0 and (page := client.inbox(after, min(limit, PAGE))):
         yield from page
-        after, limit = page[-1]["offset"], limit - len(page)
+        after, limit = page[-1].offset, limit - len(page)
 
 
 def item_command(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -68,7 +78,7 @@ def _at_most_one(
     return given[0] if given else None
 
 
-def _item(client: Client, message_id: str | None, offset: int | None) -> JSON:
+def _item(client: Client, message_id: str | None, offset: int | None) -> InboxItem:
     """The item; MessageId and offset, where both are given, must name the same one."""
     if offset is None and message_id is None:
         raise click.UsageError("say which item: MESSAGE_ID, or --offset N")
@@ -77,7 +87,7 @@ def _item(client: Client, message_id: str | None, offset: int | None) -> JSON:
         item = client.find_inbox_item(message_id)
     else:
         item = client.find_inbox_item_at(offset)
-    if item is None or message_id not in (None, item["message_id"]):
+    if item is None or message_id not in (None, item.message_id):
         named = "message" if message_id is None else f"message {message_id!r}"
         place = "" if offset is None else f" at offset {offset}"
         raise Failure(Exit.NOT_FOUND, f"no {named} in the inbox{place}")
@@ -93,22 +103,22 @@ def _item(client: Client, message_id: str | None, offset: int | None) -> JSON:
 )
 @output_option
 @item_command
-def take(client: Client, item: JSON, into: Path, output: str) -> None:
+def take(client: Client, item: InboxItem, into: Path, output: str) -> None:
     """Report a message in progress and write its payloads to files.
 
     The report goes first: if the sender has taken the message back, the report is refused, and the
     message must not be processed. If several items have the MessageId, choose one with --offset.
     """
-    if item["processing"] == "not-started":
+    if item.processing == "not-started":
         client.report(item, "in-progress")
     try:
         into.mkdir(parents=True, exist_ok=True)
-        files = [_write(client, item, number, into) for number in range(len(item["payloads"]))]
+        files = [_write(client, item, number, into) for number in range(len(item.payloads))]
     except OSError as error:
         text = f"{error.filename or into} cannot be written: {error.strerror}; take it again"
         raise Failure(Exit.UNEXPECTED, text) from error
     if output == "json":
-        named = {name: item[name] for name in ("message_id", "offset")}
+        named = {"message_id": item.message_id, "offset": item.offset}
         print_json({**named, "files": [str(path) for path in files]})
         return
     for path in files:
@@ -117,7 +127,7 @@ def take(client: Client, item: JSON, into: Path, output: str) -> None:
 
 @inbox.command()
 @item_command
-def done(client: Client, item: JSON) -> None:
+def done(client: Client, item: InboxItem) -> None:
     """Report that a message is processed completely."""
     client.report(item, "complete")
     say(f"{_named(item)}: complete")
@@ -126,7 +136,7 @@ def done(client: Client, item: JSON) -> None:
 @inbox.command()
 @item_command
 @click.argument("state", type=click.Choice(("not-started", "in-progress", "complete")))
-def processing(client: Client, item: JSON, state: str) -> None:
+def processing(client: Client, item: InboxItem, state: ProcessingState) -> None:
     """Report how far the work on a message is; partners that ask are told."""
     client.report(item, state)
     say(f"{_named(item)}: {state}")
@@ -135,28 +145,28 @@ def processing(client: Client, item: JSON, state: str) -> None:
 @inbox.command()
 @click.option("--reason", required=True, help="Why; the sender is told.")
 @item_command
-def refuse(client: Client, item: JSON, reason: str) -> None:
+def refuse(client: Client, item: InboxItem, reason: str) -> None:
     """Say that a message will not be processed."""
     client.refuse(item, reason)
     say(f"{_named(item)}: refused")
 
 
-def _named(item: JSON) -> str:
+def _named(item: InboxItem) -> str:
     """What a person checks: several items may have one MessageId."""
-    return f"{item['message_id']} (offset {item['offset']})"
+    return f"{item.message_id} (offset {item.offset})"
 
 
-def _write(client: Client, item: JSON, number: int, into: Path) -> Path:
+def _write(client: Client, item: InboxItem, number: int, into: Path) -> Path:
     """Under the payload's own digest: what a sender calls a file is never a path here (P11)."""
-    payload = item["payloads"][number]
-    path = into / f"{item['offset']:08d}-{number}-{payload['digest'][:16]}"
+    payload = item.payloads[number]
+    path = into / f"{item.offset:08d}-{number}-{payload.digest[:16]}"
     temporary = path.with_suffix(".part")
     digest = hashlib.sha256()
     with temporary.open("wb") as file:
         for piece in client.payload(item, number):
             digest.update(piece)
             file.write(piece)
-    if digest.hexdigest() != payload["digest"]:
+    if digest.hexdigest() != payload.digest:
         raise Failure(Exit.UNEXPECTED, f"payload {number} arrived altered; {temporary} is left")
     temporary.rename(path)
     return path

@@ -5,10 +5,11 @@ from itertools import islice
 
 import click
 
+from onceonly.api.jobs import Job
 from onceonly.cli.gateway_option import gateway_command
 from onceonly.cli.output import (
-    JSON,
     limit_option,
+    members,
     output_option,
     print_fields,
     print_json,
@@ -51,13 +52,13 @@ def list_jobs(client: Client, limit: int, output: str) -> None:
     print_rows(list(islice(_jobs(client, limit), limit)), COLUMNS, output)
 
 
-def _jobs(client: Client, limit: int) -> Iterator[JSON]:
+def _jobs(client: Client, limit: int) -> Iterator[Job]:
     """At least so many jobs, if there are; no more are counted than are shown."""
     after: int | None = 0
     while after is not None:
         page = client.jobs(after, min(limit, PAGE))
-        yield from page["jobs"]
-        after = page["next_after"]
+        yield from page.jobs
+        after = page.next_after
 
 
 @job.command()
@@ -80,7 +81,7 @@ def show(
     if output == "json":
         print_json(rows)
         return
-    print_rows([{**row, **row["error"]} for row in rows], REJECT_COLUMNS, output)
+    print_rows([{**members(row), **members(row.error)} for row in rows], REJECT_COLUMNS, output)
 
 
 @job.command()

@@ -4,15 +4,18 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 
+from onceonly.api.messages import MessageDetail, OutboundMessage, Receipt
 from onceonly.cli.exits import Exit, Failure, exit_of_message
 from onceonly.cli.gateway_option import gateway_command
 from onceonly.cli.output import (
     JSON,
     inert,
     limit_option,
+    members,
     output_option,
     print_fields,
     print_json,
@@ -67,13 +70,13 @@ def send(
         raise click.BadParameter("standard input can be read once", param_hint="FILES")
     documents = [_document(path) for path in files]
     receipt = client.submit(documents, **header)  # type: ignore[arg-type]  # because click has required what must be
-    if receipt["replayed"]:
-        say(f"submitted before, and it is {receipt['state']}; nothing was added")
+    if receipt.replayed:
+        say(f"submitted before, and it is {receipt.state}; nothing was added")
     if not wait:
         _print_receipt(receipt, output)
         return
     _print_receipt(receipt, output if output == "table" else "none")
-    fate = _wait(client, [receipt["message_id"]], wait_timeout)
+    fate = _wait(client, [receipt.message_id], wait_timeout)
     if output == "json":
         print_json(fate[0])
     _exit_with(fate)
@@ -108,11 +111,11 @@ def _read_stdin() -> bytes:
         raise click.BadParameter(text, param_hint="FILES") from error
 
 
-def _print_receipt(receipt: JSON, output: str) -> None:
+def _print_receipt(receipt: Receipt, output: str) -> None:
     if output == "json":
         print_json(receipt)
     elif output == "table":
-        put(receipt["message_id"])
+        put(receipt.message_id)
 
 
 @click.group()
@@ -129,18 +132,15 @@ def message() -> None:
 @gateway_command
 def list_messages(client: Client, output: str, limit: int, **wanted: str | None) -> None:
     """List messages, oldest first."""
-    query: dict[str, str | int] = {k: v for k, v in wanted.items() if v is not None}
-    rows: list[JSON] = []
-    after = 0
-    while len(rows) < limit:
-        page = client.list(**query, after=after, limit=min(limit - len(rows), 1000))
-        rows += page["messages"]
-        if page["next_after"] is None:
-            break
-        after = page["next_after"]
-    print_rows(
-        [{**row, "to": row["to"][0]} if output == "table" else row for row in rows], COLUMNS, output
-    )
+    query: dict[str, Any] = {name: value for name, value in wanted.items() if value is not None}
+    found: list[OutboundMessage] = []
+    after: int | None = 0
+    while after is not None and len(found) < limit:
+        page = client.list(**query, after=after, limit=min(limit - len(found), 1000))
+        found += page.messages
+        after = page.next_after
+    rows = [{**members(one), "to": one.to_ids[0]} for one in found]
+    print_rows(rows if output == "table" else found, COLUMNS, output)
 
 
 @message.command()
@@ -150,14 +150,16 @@ def list_messages(client: Client, output: str, limit: int, **wanted: str | None)
 def show(client: Client, message_id: str, output: str) -> None:
     """Show a message: its header, its state, what is known."""
     found = client.get(message_id)
-    if output == "table":
-        found = {
-            **found,
-            "from": found["from"][0],
-            "to": found["to"][0],
-            "last_outcome": words_of_outcome(found),
-        }
-    print_fields(found, output)
+    if output != "table":
+        print_json(found)
+        return
+    fields = {
+        **members(found),
+        "from": found.from_ids[0],
+        "to": found.to_ids[0],
+        "last_outcome": words_of_outcome(found),
+    }
+    print_fields(fields, output)
 
 
 @message.command()
@@ -208,7 +210,7 @@ def status(
     """
     found = client.get(message_id)
     if remote:
-        before = found["recovery"]["reported_at"]
+        before = _reported_at(found)
         client.request_status(message_id)
         found = _until(client, message_id, timeout, lambda it: _reported_since(it, before))
     print_fields(_status_of(found), output)
@@ -218,30 +220,40 @@ def status(
     _exit_with([found])
 
 
-def _reported_since(found: JSON, before: str | None) -> bool:
-    return bool(found["recovery"]["reported_at"] != before)
+def _reported_at(found: MessageDetail) -> str | None:
+    return None if found.recovery is None else found.recovery.reported_at
 
 
-def _status_of(found: JSON) -> JSON:
+def _reported_since(found: MessageDetail, before: str | None) -> bool:
+    return _reported_at(found) != before
+
+
+def _status_of(found: MessageDetail) -> JSON:
     """What our side knows, then what the partner's side knows."""
-    recovery, response = found["recovery"], found["response"]
-    acknowledgment = found["acknowledgment"] or {}
+    pair, recovery, response = found.pair, found.recovery, found.response
+    assert pair is not None, "a message that is asked for has its pair"
+    assert recovery is not None, "and its recovery"
+    assert response is not None, "and its response"
+    acknowledgment = found.acknowledgment
     return {
-        **{name: found[name] for name in ("message_id", "state", "is_final", "attempt")},
-        "error_code": found["error_code"],
-        "reason": found["reason"],
+        "message_id": found.message_id,
+        "state": found.state,
+        "is_final": found.is_final,
+        "attempt": found.attempt,
+        "error_code": found.error_code,
+        "reason": found.reason,
         "last_outcome": words_of_outcome(found),
-        "pair": found["pair"]["state"],
-        "acknowledged_at": acknowledgment.get("at"),
-        "acknowledgment": acknowledgment.get("said"),
-        "received_by_application": ", ".join(found["receipts"]) or None,
-        "recovery": recovery["phase"],
-        "replaced_by": recovery["replaced_by"],
-        "partner_says": recovery["status"],
-        "processing": recovery["processing"],
-        "reported_at": recovery["reported_at"],
-        "response": response["state"],
-        "response_due_at": response["due_at"],
+        "pair": pair.state,
+        "acknowledged_at": None if acknowledgment is None else acknowledgment.at,
+        "acknowledgment": None if acknowledgment is None else acknowledgment.said,
+        "received_by_application": ", ".join(found.receipts) or None,
+        "recovery": recovery.phase,
+        "replaced_by": recovery.replaced_by,
+        "partner_says": recovery.status,
+        "processing": recovery.processing,
+        "reported_at": recovery.reported_at,
+        "response": response.state,
+        "response_due_at": response.due_at,
     }
 
 
@@ -276,8 +288,8 @@ def resend(
         text = "it needs a --reason, and goes without --new-version"
         raise click.BadParameter(text, param_hint="--anyway")
     found = client.resend(message_id, new_version=new_version, anyway=anyway, reason=reason)
-    if found["resent_as"] is not None:
-        say(f"sent again as {found['resent_as']}")
+    if found.resent_as is not None:
+        say(f"sent again as {found.resent_as}")
     print_fields(found, output)
 
 
@@ -312,21 +324,24 @@ def cancel(client: Client, message_id: str, timeout: float, output: str) -> None
     client.cancel(message_id)
     found = _until(client, message_id, timeout, lambda it: not _is_cancelling(it))
     print_fields(found, output)
-    if found["state"] == "cancelled":
+    if found.state == "cancelled":
         return
     if _is_cancelling(found):
         say(f"{message_id}: the partner has not answered within {timeout:g} s; it is asked on")
         sys.exit(Exit.STILL_TRYING)
-    report = found["report"] or {"said": "the partner does not answer"}
-    say(f"{message_id}: not cancelled: {report['said']}")
-    sys.exit(Exit.REFUSED if "refused" in report["said"] else Exit.STILL_TRYING)
+    said = "the partner does not answer" if found.report is None else found.report.said or ""
+    say(f"{message_id}: not cancelled: {said}")
+    sys.exit(Exit.REFUSED if "refused" in said else Exit.STILL_TRYING)
 
 
-def _is_cancelling(found: JSON) -> bool:
-    return bool(found["recovery"]["phase"] == "cancelling" and found["state"] != "cancelled")
+def _is_cancelling(found: MessageDetail) -> bool:
+    is_asked = found.recovery is not None and found.recovery.phase == "cancelling"
+    return is_asked and found.state != "cancelled"
 
 
-def _until(client: Client, message_id: str, timeout_s: float, ends: Callable[[JSON], bool]) -> JSON:
+def _until(
+    client: Client, message_id: str, timeout_s: float, ends: Callable[[MessageDetail], bool]
+) -> MessageDetail:
     """The message once `ends` says so, or as it is when the time is over."""
     until = time.monotonic() + timeout_s
     with waiting("waiting for the partner's answer"):
@@ -337,7 +352,7 @@ def _until(client: Client, message_id: str, timeout_s: float, ends: Callable[[JS
             time.sleep(POLL_S)
 
 
-def _wait(client: Client, message_ids: list[str], timeout_s: float) -> list[JSON]:
+def _wait(client: Client, message_ids: list[str], timeout_s: float) -> list[MessageDetail]:
     """The messages once each has a verdict, its pair is closed, or the time is over.
 
     Ctrl-C ends the wait and not the message.
@@ -349,8 +364,8 @@ def _wait(client: Client, message_ids: list[str], timeout_s: float) -> list[JSON
         sys.exit(Exit.INTERRUPTED)
 
 
-def _until_over(client: Client, message_ids: list[str], until: float) -> list[JSON]:
-    fates: dict[str, JSON] = {}
+def _until_over(client: Client, message_ids: list[str], until: float) -> list[MessageDetail]:
+    fates: dict[str, MessageDetail] = {}
     with waiting("waiting for the acknowledgement") as status:
         while True:
             for message_id in message_ids:
@@ -359,31 +374,29 @@ def _until_over(client: Client, message_ids: list[str], until: float) -> list[JS
             open_ids = [name for name in message_ids if not _is_over(fates[name])]
             if not open_ids or time.monotonic() >= until:
                 return [fates[message_id] for message_id in message_ids]
-            attempt = fates[open_ids[0]]["attempt"]
+            attempt = fates[open_ids[0]].attempt
             status.update(inert(f"waiting for {len(open_ids)} (attempt {attempt})"))
             time.sleep(POLL_S)
 
 
-def _is_over(found: JSON) -> bool:
-    pair = found["pair"]
-    return found["state"] in _SETTLED or (pair is not None and pair["state"] != "open")
+def _is_over(found: MessageDetail) -> bool:
+    pair = found.pair
+    return found.state in _SETTLED or (pair is not None and pair.state != "open")
 
 
-def _exit_with(fates: list[JSON]) -> None:
+def _exit_with(fates: list[MessageDetail]) -> None:
     codes = [exit_of_message(fate) for fate in fates]
     for fate, code in zip(fates, codes, strict=True):
         if code is not Exit.OK:
-            say(
-                f"{fate['message_id']}: {fate['state']} ({_why(fate)}); see: onceonly message trace"
-            )
+            say(f"{fate.message_id}: {fate.state} ({_why(fate)}); see: onceonly message trace")
     sys.exit(max(codes))
 
 
-def _why(fate: JSON) -> str:
+def _why(fate: MessageDetail) -> str:
     """What is known of the cause: of its end, else of its pair, else of its last transmission."""
-    if fate["error_code"] is not None:
-        return ": ".join(filter(None, (fate["error_code"], fate["reason"])))
-    pair, last = fate["pair"] or {}, words_of_outcome(fate)
-    return pair.get("reason") or (
-        f"no answer yet; last outcome: {last}" if last else "no answer yet"
-    )
+    if fate.error_code is not None:
+        return ": ".join(filter(None, (fate.error_code, fate.reason)))
+    if fate.pair is not None and fate.pair.reason:
+        return fate.pair.reason
+    last = words_of_outcome(fate)
+    return f"no answer yet; last outcome: {last}" if last else "no answer yet"

@@ -14,12 +14,17 @@ from types import TracebackType
 from typing import Any, TextIO
 
 import click
+from msgspec import to_builtins
 from rich.console import Console
 from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
+from onceonly.api.history import JournalRow
+from onceonly.api.messages import MessageDetail
+from onceonly.api.operating import PartnerPair
 from onceonly.message.printable import printable, printable_json, printable_lines
+from onceonly.message.word import Word
 
 JSON = dict[str, Any]
 
@@ -48,9 +53,15 @@ def limit_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
+def members(value: Word) -> JSON:
+    """The members that a value of the API has in JSON, in their order."""
+    found: JSON = to_builtins(value)
+    return found
+
+
 def print_json(value: Any) -> None:
     """One JSON document."""
-    click.echo(printable_json(json.dumps(value, indent=2, ensure_ascii=False)))
+    click.echo(printable_json(json.dumps(to_builtins(value), indent=2, ensure_ascii=False)))
 
 
 def put(text: Any) -> None:
@@ -63,11 +74,12 @@ def put_lines(text: str) -> None:
     click.echo(printable_lines(text.removesuffix("\n")))
 
 
-def print_rows(rows: Sequence[JSON], columns: Sequence[str], output: str) -> None:
+def print_rows(given: Sequence[JSON | Word], columns: Sequence[str], output: str) -> None:
     """The rows: unchanged in JSON; the named columns in a table."""
     if output == "json":
-        print_json(list(rows))
+        print_json(list(given))
         return
+    rows: list[JSON] = to_builtins(list(given))
     if not sys.stdout.isatty():
         for row in rows:
             click.echo("\t".join(_cell(row.get(column)) for column in columns))
@@ -88,12 +100,13 @@ _TRACE_COLUMNS = ("at", "event", "attempt", "outcome", "status_code", "error_cod
 _SAID = _TRACE_COLUMNS[3:]
 
 
-def print_trace(timeline: Sequence[JSON], output: str) -> None:
+def print_trace(timeline: Sequence[JournalRow], output: str) -> None:
     """The rows of a journal; on a terminal, all that was said in one column, which has the room."""
     if output == "json" or not sys.stdout.isatty():
         print_rows(timeline, _TRACE_COLUMNS, output)
         return
-    rows = [{**row, "#": row.get("attempt"), "said": _said_in(row)} for row in timeline]
+    found = map(members, timeline)
+    rows = [{**row, "#": row.get("attempt"), "said": _said_in(row)} for row in found]
     print_rows(rows, ("at", "event", "#", "said"), output)
 
 
@@ -106,19 +119,19 @@ def _said_in(row: JSON) -> str:
     return " ".join(filter(None, cells))
 
 
-def words_of_outcome(found: JSON) -> str | None:
+def words_of_outcome(found: MessageDetail | PartnerPair) -> str | None:
     """The last outcome of a message or a pair in words."""
-    last: JSON | None = found.get("last_outcome")
-    return None if last is None else last["words"]
+    return None if found.last_outcome is None else found.last_outcome.words
 
 
-def print_fields(value: JSON, output: str) -> None:
+def print_fields(value: JSON | Word, output: str) -> None:
     """One noun: its fields, or the JSON document."""
     if output == "json":
         print_json(value)
         return
-    for name, field in value.items():
-        if field is not None and not isinstance(field, list | dict):
+    fields: JSON = to_builtins(value)
+    for name, field in fields.items():
+        if field is not None and not isinstance(field, list | tuple | dict):
             click.echo(f"{name:16} {_cell(field)}")
 
 

@@ -1,13 +1,15 @@
 """`onceonly partner …`: pairs, as operators see and steer them."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import click
 
+from onceonly.api.operating import PartnerPair, Ping
+from onceonly.api.words import MessageState
 from onceonly.cli.exits import Exit
 from onceonly.cli.gateway_option import gateway_command
-from onceonly.cli.output import JSON, output_option, print_rows, say, words_of_outcome
+from onceonly.cli.output import members, output_option, print_rows, say, words_of_outcome
 from onceonly.client import Client
 
 COLUMNS = (
@@ -32,12 +34,12 @@ def partner() -> None:
     """Partners: list, ping, suspend, resume, incidents."""
 
 
-def _print_pairs(pairs: Sequence[JSON], output: str) -> None:
+def _print_pairs(pairs: Sequence[PartnerPair], output: str) -> None:
     rows = [
         {
-            **one,
-            "in_flight": ", ".join(one["in_flight"]),
-            "reason": one["reason"] or one["trouble"],
+            **members(one),
+            "in_flight": ", ".join(one.in_flight),
+            "reason": one.reason or one.trouble,
             "last_outcome": words_of_outcome(one),
         }
         for one in pairs
@@ -68,10 +70,10 @@ def ping(client: Client, party: str, wait: float, output: str) -> None:
     sys.exit(max(_exit_of_ping(one) for one in pings))
 
 
-def _exit_of_ping(found: JSON) -> Exit:
-    if found["available"] is None:
+def _exit_of_ping(found: Ping) -> Exit:
+    if found.available is None:
         return Exit.STILL_TRYING
-    return Exit.OK if found["available"] else Exit.REFUSED
+    return Exit.OK if found.available else Exit.REFUSED
 
 
 @partner.command()
@@ -109,8 +111,8 @@ def resume(
         _print_pairs(client.resume(party), output)
         return
     answer = client.resume_unsent(party)
-    say(f"{answer['resent']} messages go out again, as new ones")
-    _print_pairs(answer["partners"], output)
+    say(f"{answer.resent} messages go out again, as new ones")
+    _print_pairs(answer.partners, output)
 
 
 @partner.command()
@@ -127,9 +129,9 @@ def incidents(
     Trouble with a partner is over when it is heard, and says how many messages it concerns.
     """
     found = client.incidents(resolved=resolved)
-    rows = [{**one, "messages": _counts(one["messages"] or {})} for one in found]
+    rows = [{**members(one), "messages": _counts(one.messages or {})} for one in found]
     print_rows(rows if output == "table" else found, INCIDENT_COLUMNS, output)
 
 
-def _counts(messages: JSON) -> str:
+def _counts(messages: Mapping[MessageState, int]) -> str:
     return ", ".join(f"{count} {state}" for state, count in messages.items())

@@ -11,14 +11,15 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from hashlib import sha256
 from threading import Event
-from typing import Any, TypeVar
+from typing import TypeVar
 
+from onceonly.api.inbox import InboxItem
 from onceonly.client import Client, GatewayUnreachable
 from onceonly.demo.documents import SampleDocument
 from onceonly.demo.gateways import AGREEMENT_ID, DemoFailed, Site
 from onceonly.demo.verdict import Delivery, Sent
 from onceonly.message.errors import LocalError
-from onceonly.protocol.sending import FINAL, OutboundStatus
+from onceonly.protocol.sending import FINAL
 
 UNSETTLED_MAX = 24
 """Messages handed over and not yet settled, per side: so that the kills meet submissions too."""
@@ -139,12 +140,12 @@ class SenderApplication(Program):
         view = self._insist(lambda: client.get(message_id))
         if view is None:
             return
-        state = self.states[message_id] = str(view["state"])
+        state = self.states[message_id] = view.state
         if state in FINAL:
             self._pending.popleft()
             self.settled += 1
             return
-        if state == OutboundStatus.IN_DOUBT:
+        if state == "in_doubt":
             self._resume(client)
         self._stop.wait(POLL_S)
 
@@ -183,24 +184,24 @@ class ReaderApplication(Program):
                     after = self._take(client, item, after)
             self._replay(client)
 
-    def _inbox(self, client: Client, after: int, wait_s: float) -> Sequence[dict[str, Any]]:
+    def _inbox(self, client: Client, after: int, wait_s: float) -> Sequence[InboxItem]:
         items = self._insist(lambda: client.inbox(after=after, limit=INBOX_LIMIT, wait_s=wait_s))
         return items or ()
 
-    def _take(self, client: Client, item: dict[str, Any], after: int) -> int:
+    def _take(self, client: Client, item: InboxItem, after: int) -> int:
         """Fetch the item's payloads; the offset to go on from, the old one if told to stop."""
         digests = self._insist(lambda: self._digests(client, item))
         if digests is None:
             return after
-        offset = int(item["offset"])
-        self.seen.append(Delivery(str(item["message_id"]), self._site.name, offset, digests))
+        offset = item.offset
+        self.seen.append(Delivery(item.message_id, self._site.name, offset, digests))
         return offset
 
-    def _digests(self, client: Client, item: dict[str, Any]) -> tuple[str, ...]:
+    def _digests(self, client: Client, item: InboxItem) -> tuple[str, ...]:
         digests = []
-        for payload in item["payloads"]:
+        for payload in item.payloads:
             digest, size_bytes = sha256(), 0
-            for piece in client.payload(item, payload["n"]):
+            for piece in client.payload(item, payload.n):
                 digest.update(piece)
                 size_bytes += len(piece)
             digests.append(digest.hexdigest())
@@ -210,5 +211,5 @@ class ReaderApplication(Program):
     def _replay(self, client: Client) -> None:
         again: list[tuple[int, str]] = []
         while items := self._inbox(client, again[-1][0] if again else 0, 0.0):
-            again += [(int(item["offset"]), str(item["message_id"])) for item in items]
+            again += [(item.offset, item.message_id) for item in items]
         self.is_replayable = again == [(one.offset, one.message_id) for one in self.seen]

@@ -1,12 +1,14 @@
-"""The JSON of the application API: one shape per noun, instants as RFC 3339 text in UTC."""
+"""What the API shows of the store: values of the parts as declared types of `onceonly.api`."""
 
-from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
-from types import MappingProxyType
+from enum import StrEnum
 from typing import Any
 
+from msgspec import UNSET
 from msgspec.structs import asdict
 
+from onceonly.api import history, inbox, jobs, messages, operating
+from onceonly.api.refusals import Refusal
 from onceonly.gateway.application.inbox import WholeItem
 from onceonly.gateway.outgoing.questions import Availability
 from onceonly.journal.record import Record
@@ -15,288 +17,319 @@ from onceonly.message.event import OUTCOMES, Event
 from onceonly.message.instant import to_datetime
 from onceonly.message.message import Message, Payload
 from onceonly.message.terms import DeliveryTerms
+from onceonly.message.word import changed
 from onceonly.protocol.effects import NoticeKind
 from onceonly.protocol.outbound import NOT_DELIVERED
 from onceonly.protocol.recovering import Recovery
 from onceonly.protocol.sending import OutboundStatus
+from onceonly.steps.places import RowAnswer
 from onceonly.steps.rows import outcome_of
-from onceonly.store.contract.entries import InboxItem, Incident, Notice, OutboundView, PairView
+from onceonly.store.contract.entries import (
+    InboxItem,
+    Incident,
+    Notice,
+    OutboundView,
+    PairView,
+    Role,
+)
 from onceonly.store.contract.jobs import STAGED, Job, JobRow
 
 UNDELIVERED = NOT_DELIVERED | {OutboundStatus.IN_DOUBT}
 """Statuses of which it is said whether it is certain that the message was not delivered."""
 
 
-def instant(at: int | None) -> str | None:
-    """An instant as RFC 3339 text with microseconds, or None."""
-    if at is None:
-        return None
+def word(value: StrEnum) -> Any:
+    """The word that the API has for it: a `Literal` of `onceonly.api.words`, as a test says."""
+    return value.value
+
+
+def text_of(at: int) -> str:
+    """An instant as RFC 3339 text with microseconds."""
     return to_datetime(at).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
-def error_shape(
-    name: str, text: str, facts: Mapping[str, Any] = MappingProxyType({})
-) -> dict[str, Any]:
-    """The one shape of every refusal; some have facts for programs beside the text."""
-    return {"error": {"name": name, "text": text, **facts}}
+def instant(at: int | None) -> str | None:
+    """An instant as text, or None."""
+    return None if at is None else text_of(at)
 
 
 def message_shape(
     view: OutboundView, pair: PairView | None, recovery: Recovery | None
-) -> dict[str, Any]:
+) -> messages.OutboundMessage:
     """An outbound message: what it is, where it stands, and what comes next.
 
     `pair` and `recovery` are null in lists.
     """
     state = view.state
-    return {
+    return messages.OutboundMessage(
         **_header_shape(view.message),
-        "state": state.status.value,
-        "is_final": state.status.is_final,
-        "attempt": state.attempt,
-        "episode": state.episode,
-        "sequence_number": state.sequence_number,
-        "error_code": state.error_code,
-        "digest": view.digest,
-        "header_digest": view.header_digest,
-        "submitted_at": instant(view.submitted_at),
-        "settled_at": instant(view.settled_at),
-        "expires_at": instant(state.expires_at),
-        "is_certain": state.is_certain if state.status in UNDELIVERED else None,
-        "resend_of": view.resend_of,
-        "resent_as": view.resent_as,
-        "pair": None if pair is None else {"state": pair.status.value, "reason": pair.reason},
-        "recovery": None if recovery is None else _recovery_shape(recovery),
-        "response": None if recovery is None else _response_shape(recovery),
-    }
+        state=word(state.status),
+        is_final=state.status.is_final,
+        attempt=state.attempt,
+        episode=state.episode,
+        sequence_number=state.sequence_number,
+        error_code=state.error_code,
+        digest=view.digest,
+        header_digest=view.header_digest,
+        submitted_at=text_of(view.submitted_at),
+        settled_at=instant(view.settled_at),
+        expires_at=instant(state.expires_at),
+        is_certain=state.is_certain if state.status in UNDELIVERED else None,
+        resend_of=view.resend_of,
+        resent_as=view.resent_as,
+        pair=None if pair is None else _condition_shape(pair),
+        recovery=None if recovery is None else _recovery_shape(recovery),
+        response=None if recovery is None else _response_shape(recovery),
+    )
 
 
-def _recovery_shape(recovery: Recovery) -> dict[str, Any]:
+def _condition_shape(pair: PairView) -> messages.PairCondition:
+    return messages.PairCondition(state=word(pair.status), reason=pair.reason)
+
+
+def receipt_shape(message: messages.OutboundMessage, *, is_replayed: bool) -> messages.Receipt:
+    """A message that was submitted."""
+    return messages.Receipt(**asdict(message), replayed=is_replayed)
+
+
+def _recovery_shape(recovery: Recovery) -> messages.Recovery:
     """What is asked about the message, and what its partner last said."""
-    return {
-        "phase": recovery.phase.value,
-        "asked": recovery.asked,
-        "wants_new_version": recovery.wants_new_version,
-        "replaced_by": recovery.replaced_by,
-        "status": recovery.status,
-        "processing": recovery.processing,
-        "reported_at": instant(recovery.reported_at),
-    }
+    return messages.Recovery(
+        phase=word(recovery.phase),
+        asked=recovery.asked,
+        wants_new_version=recovery.wants_new_version,
+        replaced_by=recovery.replaced_by,
+        status=recovery.status,
+        processing=recovery.processing,
+        reported_at=instant(recovery.reported_at),
+    )
 
 
-def _response_shape(recovery: Recovery) -> dict[str, Any]:
+def _response_shape(recovery: Recovery) -> messages.Response:
     """How the business response to the message stands (level 5)."""
-    return {"state": recovery.response.value, "due_at": instant(recovery.response_due_at)}
+    return messages.Response(
+        state=word(recovery.response), due_at=instant(recovery.response_due_at)
+    )
 
 
-def history_shape(records: Sequence[Record], error_code: str | None) -> dict[str, Any]:
-    """What the journal has of an outbound message: its acknowledgement, receipts, every row.
+def detail_shape(
+    message: messages.OutboundMessage, records: Sequence[Record]
+) -> messages.MessageDetail:
+    """The message, and what the journal has of it: its acknowledgement, receipts, every row.
 
     `reason` belongs to the message's `error_code`: null where that is.
     """
-    why = None if error_code is None else _last(records, *_ENDINGS)
+    why = None if message.error_code is None else _last(records, *_ENDINGS)
     outcomes = [record for record in records if record.event in OUTCOMES]
-    return {
-        "reason": None if why is None else why["said"],
-        "last_outcome": outcome_shape(outcomes[-1:]),
-        "acknowledgment": _last(records, Event.ACK_RECEIVED, Event.LATE_ACK_RECEIVED),
-        "report": _last(records, Event.REPORT_RECEIVED),
-        "receipts": [
-            instant(record.at) for record in records if record.event == Event.RECEIPT_RECEIVED
-        ],
-        "timeline": [record_shape(record) for record in records],
-    }
+    receipts = [one for one in records if one.event == Event.RECEIPT_RECEIVED]
+    return messages.MessageDetail(
+        **asdict(message),
+        reason=None if why is None else why.said,
+        last_outcome=outcome_shape(outcomes[-1:]),
+        acknowledgment=_last(records, Event.ACK_RECEIVED, Event.LATE_ACK_RECEIVED),
+        report=_last(records, Event.REPORT_RECEIVED),
+        receipts=tuple(text_of(record.at) for record in receipts),
+        timeline=tuple(map(record_shape, records)),
+    )
 
 
 _ENDINGS = (Event.EXHAUSTED, Event.EXPIRED, Event.FAILED, Event.PARKED, Event.ERROR_RECEIVED)
 
 
-def outcome_shape(rows: Iterable[Record]) -> dict[str, Any] | None:
+def outcome_shape(rows: Iterable[Record]) -> messages.LastOutcome | None:
     """How the last of these transmissions ended, in words as well; null where there is none."""
     row = max(rows, key=lambda one: one.seq, default=None)
     if row is None:
         return None
-    return {
-        "at": instant(row.at),
-        "endpoint": row.endpoint,
-        "attempt": row.attempt,
-        "outcome": row.outcome,
-        "status_code": row.status_code,
-        "words": outcome_of(row).words,
-    }
+    last = outcome_of(row)
+    return messages.LastOutcome(
+        at=text_of(row.at),
+        endpoint=row.endpoint,
+        attempt=row.attempt,
+        outcome=word(last.outcome),
+        status_code=row.status_code,
+        words=last.words,
+    )
 
 
-def _last(records: Sequence[Record], *events: Event) -> dict[str, Any] | None:
+def _last(records: Sequence[Record], *events: Event) -> messages.Said | None:
     """When the last of these came, and what it said."""
     for record in reversed(records):
         if record.event in events:
-            return {"at": instant(record.at), "said": record.reason}
+            return messages.Said(at=text_of(record.at), said=record.reason)
     return None
 
 
 def _header_shape(message: Message) -> dict[str, Any]:
+    """The members of `messages.Sent`."""
     return {
         "message_id": message.message_id,
-        "from": [str(party) for party in message.from_ids],
-        "to": [str(party) for party in message.to_ids],
+        "from_ids": tuple(map(str, message.from_ids)),
+        "to_ids": tuple(map(str, message.to_ids)),
         "agreement": message.agreement_id,
         "conversation": message.conversation_id,
         "service": message.service,
         "action": message.action,
         "ref": message.ref_to_message_id,
-        "semantics": message.semantics.value,
-        "timestamp": instant(message.timestamp_at),
+        "semantics": message.semantics,
+        "timestamp": text_of(message.timestamp_at),
         "size_bytes": message.size_bytes,
     }
 
 
-def record_shape(record: Record) -> dict[str, Any]:
-    """One journal row; instants as text, nulls left out."""
-    shape = {name: value for name, value in asdict(record).items() if value is not None}
-    shape["at"] = instant(record.at)
-    return shape
+def record_shape(record: Record) -> history.JournalRow:
+    """One journal row."""
+    return history.JournalRow(**{**asdict(record), "at": text_of(record.at)})
 
 
-def job_shape(job: Job, counts: Mapping[str, int]) -> dict[str, Any]:
+def job_shape(job: Job, counts: Mapping[str, int]) -> jobs.Job:
     """A job and its rows: accepted, rejected, replayed; and how what was accepted stands.
 
     `rows` is the sum of the first three, `accepted` that of all that follow.
     """
-    standing = {word: counts.get(word, 0) for word in (STAGED, *OutboundStatus)}
+    standing = {str(word): counts.get(word, 0) for word in (STAGED, *OutboundStatus)}
     rejected, replayed = counts.get("rejected", 0), counts.get("replayed", 0)
     accepted = sum(standing.values())
-    return {
-        "job": job.job_id,
-        "state": "staging" if standing[STAGED] or job.releases == 0 else "released",
-        "opened_at": instant(job.opened_at),
-        "staged_at": instant(job.staged_at),
-        "released_at": instant(job.released_at),
-        "rows": accepted + rejected + replayed,
-        "accepted": accepted,
-        "rejected": rejected,
-        "replayed": replayed,
+    return jobs.Job(
+        job=job.job_id,
+        state="staging" if standing[STAGED] or job.releases == 0 else "released",
+        opened_at=text_of(job.opened_at),
+        staged_at=instant(job.staged_at),
+        released_at=instant(job.released_at),
+        rows=accepted + rejected + replayed,
+        accepted=accepted,
+        rejected=rejected,
+        replayed=replayed,
         **standing,
-    }
+    )
 
 
-def release_shape(job: Job) -> dict[str, Any]:
+def release_shape(job: Job) -> jobs.ReleasedJob:
     """A job that was just released."""
-    return {
-        "job": job.job_id,
-        "opened_at": instant(job.opened_at),
-        "staged_at": instant(job.staged_at),
-        "released_at": instant(job.released_at),
-    }
+    return jobs.ReleasedJob(
+        job=job.job_id,
+        opened_at=text_of(job.opened_at),
+        staged_at=instant(job.staged_at),
+        released_at=instant(job.released_at),
+    )
 
 
-def reject_shape(row: JobRow) -> dict[str, Any]:
+def row_shape(answer: RowAnswer) -> jobs.RowAnswer:
+    """What became of a row that was staged."""
+    error = answer.error
+    return jobs.RowAnswer(
+        row=answer.row,
+        message_id=answer.message_id,
+        outcome=word(answer.outcome),
+        error=UNSET if error is None else Refusal(name=error.name, text=str(error), **error.facts),
+    )
+
+
+def reject_shape(row: JobRow) -> jobs.RejectedRow:
     """A row that was rejected."""
-    return {
-        "row": row.row,
-        "message_id": row.message_id,
-        **error_shape(row.error_code or "", row.reason or ""),
-    }
+    error = Refusal(name=row.error_code or "", text=row.reason or "")
+    return jobs.RejectedRow(row=row.row, message_id=row.message_id, error=error)
 
 
-def whole_inbox_shape(whole: WholeItem) -> dict[str, Any]:
-    """An inbox item whose payloads have a `body` in base64; null where it is too large for one."""
+def whole_inbox_shape(whole: WholeItem) -> inbox.InboxItem:
+    """An inbox item whose payloads have a `body`; null where it is too large for one."""
     shape = inbox_shape(whole.item)
-    for payload, body in zip(shape["payloads"], whole.bodies, strict=True):
-        payload["body"] = None if body is None else b64encode(body).decode()
-    return shape
+    both = zip(shape.payloads, whole.bodies, strict=True)
+    return changed(shape, payloads=tuple(changed(one, body=body) for one, body in both))
 
 
-def inbox_shape(item: InboxItem) -> dict[str, Any]:
+def inbox_shape(item: InboxItem) -> inbox.InboxItem:
     """A received message in the inbox."""
-    return {
+    return inbox.InboxItem(
         **_header_shape(item.message),
-        "offset": item.offset,
-        "digest": item.digest,
-        "header_digest": item.header_digest,
-        "processing": item.processing.value,
-        "received_at": instant(item.received_at),
-        "handed_over_at": instant(item.handed_over_at),
-        "payloads": [
+        offset=item.offset,
+        digest=item.digest,
+        header_digest=item.header_digest,
+        processing=word(item.processing),
+        received_at=text_of(item.received_at),
+        handed_over_at=text_of(item.handed_over_at),
+        payloads=tuple(
             _payload_shape(item, number, payload)
             for number, payload in enumerate(item.message.payloads)
-        ],
-    }
+        ),
+    )
 
 
-def _payload_shape(item: InboxItem, number: int, payload: Payload) -> dict[str, Any]:
-    return {
-        "n": number,
-        "name": payload.name,
-        "content_type": payload.content_type,
-        "size_bytes": payload.size_bytes,
-        "digest": payload.digest,
-        "href": f"/v1/inbox/items/{item.offset}/payloads/{number}",
-    }
+def _payload_shape(item: InboxItem, number: int, payload: Payload) -> inbox.Payload:
+    return inbox.Payload(
+        n=number,
+        name=payload.name,
+        content_type=payload.content_type,
+        size_bytes=payload.size_bytes,
+        digest=payload.digest,
+        href=f"/v1/inbox/items/{item.offset}/payloads/{number}",
+    )
 
 
-def notice_shape(number: int, notice: Notice) -> dict[str, Any]:
+def notice_shape(number: int, notice: Notice) -> operating.Notice:
     """One notice for the application."""
-    return {
-        "number": number,
-        "message_id": notice.message_id,
-        "kind": NoticeKind(notice.kind).value,
-        "severity": notice.severity.value,
-        "error_code": notice.error_code.value,
-        "reason": notice.reason,
-        "episode": notice.episode,
-        "at": instant(notice.at),
-    }
+    return operating.Notice(
+        number=number,
+        message_id=notice.message_id,
+        kind=word(NoticeKind(notice.kind)),
+        severity=notice.severity,
+        error_code=notice.error_code,
+        reason=notice.reason,
+        episode=notice.episode,
+        at=text_of(notice.at),
+    )
 
 
 def partner_shape(
     pair: PairView, terms: DeliveryTerms | None, outcomes: Iterable[Record]
-) -> dict[str, Any]:
+) -> operating.PartnerPair:
     """One side of a pair, as operators see it; `terms` where we send.
 
     `outcomes` are those of the messages in flight.
     """
-    is_sender = pair.role.value == "sender"
-    return {
-        "partner": pair.pair.to_party if is_sender else pair.pair.from_party,
-        "role": pair.role.value,
-        "from": pair.pair.from_party,
-        "to": pair.pair.to_party,
-        "state": pair.status.value,
-        "reason": pair.reason,
-        "trouble": pair.trouble,
-        "sequence_number": pair.sequence_number,
-        "in_flight": list(pair.in_flight),
-        "window": None if terms is None else terms.window,
-        "queued": pair.queued,
-        "verdict_after_s": None if terms is None else terms.verdict_after_s,
-        "last_outcome": outcome_shape(outcomes),
-    }
+    is_sender = pair.role is Role.SENDER
+    return operating.PartnerPair(
+        partner=pair.pair.to_party if is_sender else pair.pair.from_party,
+        role=word(pair.role),
+        from_party=pair.pair.from_party,
+        to_party=pair.pair.to_party,
+        state=word(pair.status),
+        reason=pair.reason,
+        trouble=pair.trouble,
+        sequence_number=pair.sequence_number,
+        in_flight=tuple(pair.in_flight),
+        window=None if terms is None else terms.window,
+        queued=pair.queued,
+        verdict_after_s=None if terms is None else terms.verdict_after_s,
+        last_outcome=outcome_shape(outcomes),
+    )
 
 
-def ping_shape(agreement: Agreement, seen: Availability, at: int) -> dict[str, Any]:
+def ping_shape(agreement: Agreement, seen: Availability, at: int) -> operating.Ping:
     """What a Ping of a partner showed."""
-    return {
-        "partner": agreement.their_party,
-        "agreement": agreement.id,
-        "outcome": seen.outcome.value,
-        "available": seen.is_available,
-        "at": instant(at),
-    }
+    return operating.Ping(
+        partner=agreement.their_party,
+        agreement=agreement.id,
+        outcome=word(seen.outcome),
+        available=seen.is_available,
+        at=text_of(at),
+    )
 
 
 def incident_shape(
     incident: Incident, concerned: Mapping[str, int] | None = None
-) -> dict[str, Any]:
+) -> operating.Incident:
     """Something for an operator; of trouble with a partner, how many messages it concerns."""
-    return {
-        "incident_id": incident.incident_id,
-        "role": incident.role.value,
-        "from": incident.pair.from_party,
-        "to": incident.pair.to_party,
-        "reason": incident.reason,
-        "message_id": incident.message_id,
-        "is_trouble": incident.is_trouble,
-        "messages": None if concerned is None else dict(concerned),
-        "opened_at": instant(incident.opened_at),
-        "resolved_at": instant(incident.resolved_at),
-    }
+    counts = {word(OutboundStatus(name)): count for name, count in (concerned or {}).items()}
+    return operating.Incident(
+        incident_id=incident.incident_id,
+        role=word(incident.role),
+        from_party=incident.pair.from_party,
+        to_party=incident.pair.to_party,
+        reason=incident.reason,
+        message_id=incident.message_id,
+        is_trouble=incident.is_trouble,
+        messages=None if concerned is None else counts,
+        opened_at=text_of(incident.opened_at),
+        resolved_at=instant(incident.resolved_at),
+    )

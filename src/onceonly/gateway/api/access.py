@@ -19,10 +19,11 @@ from urllib.parse import urlsplit
 
 from starlette.responses import Response
 
+from onceonly.api.operations import OPERATIONS
 from onceonly.gateway.api.answers import refusal
 from onceonly.message.printable import printable
 
-OPEN_PATHS = frozenset({"/healthz", "/readyz"})
+OPEN_PATHS = frozenset(one.path for one in OPERATIONS if one.is_open)
 """What a load balancer asks without a token; they say nothing about messages."""
 
 UNSNIFFED = (b"x-content-type-options", b"nosniff")
@@ -46,6 +47,11 @@ class Access:
         assert named is not None, "configuration has checked the URI"
         self._names = _LOCAL_NAMES | {_folded(name) for name in (named, *hosts)}
 
+    @property
+    def needs_token(self) -> bool:
+        """Whether a call has to bring one."""
+        return self._token is not None
+
     def guard(self, application: Any) -> Any:
         """The application behind the checks, and no answer guessed at."""
 
@@ -63,16 +69,16 @@ class Access:
     def _refusal(self, scope: Any) -> Response | None:
         hosts = _all(scope, b"host")
         if not self._is_ours(hosts, scope.get("http_version", "1.1")):
-            return refusal(421, "ForeignHost", self._foreign(hosts))
+            return refusal("ForeignHost", self._foreign(hosts))
         if any(origin != self._origin for origin in _all(scope, b"origin")):
-            return refusal(403, "ForeignOrigin", "a page of another origin may not call this API")
+            return refusal("ForeignOrigin", "a page of another origin may not call this API")
         if self._token is None or scope["path"] in OPEN_PATHS:
             return None
         given = _all(scope, b"authorization")
         expected = f"Bearer {self._token}".encode()
         if len(given) == 1 and hmac.compare_digest(given[0].encode("latin-1"), expected):
             return None
-        return refusal(401, "Unauthorized", "the API token is missing or wrong")
+        return refusal("Unauthorized", "the API token is missing or wrong")
 
     def _is_ours(self, hosts: Sequence[str], version: str) -> bool:
         if not hosts:

@@ -10,33 +10,69 @@ import re
 from collections.abc import Mapping
 from reprlib import Repr
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
-from starlette.responses import JSONResponse
+import msgspec
+from starlette.responses import Response, StreamingResponse
 
-from onceonly.gateway.shapes import error_shape
+from onceonly.api.operation import JSON
+from onceonly.api.refusals import REFUSALS, Refusal, Refused
 
 UNKNOWN_TYPE: Final = "application/octet-stream"
 _TYPE: Final = re.compile(r"[!-~]+(?: [!-~]+)*")
 _TYPE_LENGTH_MAX: Final = 255
 """Of a Content-Type in our head; the longest that is registered has half of it."""
 
+_FOREIGN: Final = re.compile("[^ -~]")
+_PLANE: Final = 0x10000
 
-class Json(JSONResponse):
-    """A JSON document without a character beyond ASCII, and without controls."""
-
-    def render(self, content: Any) -> bytes:
-        """The bytes of the answer."""
-        return json.dumps(
-            content, ensure_ascii=True, allow_nan=False, separators=(",", ":")
-        ).encode("ascii")
+A = TypeVar("A")
 
 
-def refusal(
-    status_code: int, name: str, text: str, facts: Mapping[str, Any] = MappingProxyType({})
-) -> Json:
+def ascii_json(value: Any) -> bytes:
+    """A value of the API as JSON without a character beyond ASCII, and without controls."""
+    try:
+        body = msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        # Half a surrogate pair has no UTF-8, but it has an escape.
+        return json.dumps(msgspec.to_builtins(value), separators=(",", ":")).encode("ascii")
+    if body.isascii() and b"\x7f" not in body:
+        return body
+    # Characters beyond ASCII stand only in texts, where an escape may stand as well.
+    return _FOREIGN.sub(_escaped, body.decode()).encode("ascii")
+
+
+def _escaped(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    if code < _PLANE:
+        return f"\\u{code:04x}"
+    high, low = divmod(code - _PLANE, 0x400)
+    return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"
+
+
+class Json(Response, Generic[A]):
+    """A JSON document of a declared type."""
+
+    media_type = JSON
+
+    def __init__(
+        self, content: A, status_code: int = 200, headers: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(ascii_json(content), status_code, headers)
+
+
+class Bytes(Response):
+    """What is no JSON: a payload, an Arrow stream, a text for another program."""
+
+
+Answer = Json[A] | Bytes | StreamingResponse
+"""What a call answers where it is not refused."""
+
+
+def refusal(name: str, text: str, facts: Mapping[str, Any] = MappingProxyType({})) -> Json[Refused]:
     """A refusal with a name that stays, and what a program may want to know of it."""
-    return Json(error_shape(name, text, facts), status_code=status_code)
+    error = Refusal(name=name, text=text, **facts)
+    return Json(Refused(error=error), REFUSALS[name].status)
 
 
 _SHOWN: Final = Repr()

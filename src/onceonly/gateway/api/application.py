@@ -1,11 +1,10 @@
 """The application API: HTTP and JSON for applications and operators.
 
-Every call is a thin reading of one of the parts; nothing is decided here. Errors have one shape,
-`{"error": {"name", "text"}}`, and a name that stays. `openapi.py` describes the same routes.
+Every call is a thin reading of one of the parts; nothing is decided here. What a call reads and
+answers is declared in `onceonly.api.operations`, and there is no route without such a declaration.
 """
 
 import asyncio
-import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from inspect import iscoroutinefunction
@@ -15,36 +14,46 @@ from starlette.applications import Starlette
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import PlainTextResponse, Response, StreamingResponse
-from starlette.routing import Route
+from starlette.responses import Response, StreamingResponse
 
+from onceonly.api import history, inbox, messages, operating, operations
+from onceonly.api.fields import WAIT_S_MAX
+from onceonly.api.history import JournalQuery
+from onceonly.api.inbox import InboxQuery, Processing, ProcessingRange, WhichItem
+from onceonly.api.jobs import PageQuery
+from onceonly.api.messages import (
+    Header,
+    MessagePath,
+    MessagesQuery,
+    NewMessagePath,
+    Reason,
+    Resend,
+    ResumeMessage,
+)
+from onceonly.api.operating import Draining, IncidentsQuery, PartnerPath, PingQuery, Resume
+from onceonly.api.operation import ARROW, JSON, Nothing, Operation
+from onceonly.api.operations import ITEM_CALLS, OPERATIONS
 from onceonly.gateway import shapes
 from onceonly.gateway.api.access import Access
-from onceonly.gateway.api.answers import Json, refusal, sendable_type, shown
-from onceonly.gateway.api.arrow import MEDIA_TYPE, inbox_stream, journal_stream
+from onceonly.gateway.api.answers import Answer, Bytes, Json, ascii_json, refusal, sendable_type
+from onceonly.gateway.api.arrow import inbox_stream, journal_stream
 from onceonly.gateway.api.bounds import announced, read_on, read_whole
+from onceonly.gateway.api.declared import from_members, from_path, from_texts
 from onceonly.gateway.api.forms import HEADER_BYTES_MAX, HEADER_PART, form_of
 from onceonly.gateway.api.job_calls import JobCalls
-from onceonly.gateway.api.openapi import OPERATIONS, Operation, openapi_document
-from onceonly.gateway.api.paths import on_steps
+from onceonly.gateway.api.openapi import openapi_document
+from onceonly.gateway.api.paths import PathRoute, on_steps, route_of
 from onceonly.gateway.api.reading import (
-    check_members,
-    check_query,
-    count,
-    flag,
     header_json,
-    item_of,
     json_object,
     key_of,
-    limit_of,
+    line_of,
     needed_reason,
-    number,
-    one_of,
-    reason_of,
+    page_limit,
     submission_of,
     too_large,
-    whole,
 )
+from onceonly.gateway.api.serving import Asked, Call, calls_of, serves
 from onceonly.gateway.application.inbox import Inbox
 from onceonly.gateway.application.jobs import Jobs
 from onceonly.gateway.application.operations import Operations
@@ -58,54 +67,14 @@ from onceonly.store.contract.entries import InboxItem, Incident, MessageFilter, 
 from onceonly.store.contract.store import Snapshot, Store
 from onceonly.store.spool import Sink, Spool
 
-WAIT_S_MAX = 60.0
-"""Longest long-poll of the inbox, and longest wait for the answer to a Ping."""
-
-PING_WAIT_S = 10.0
-"""Wait for the answer to a Ping, unless the caller says another."""
-
 COPY_BYTES = 1 << 18
 """Piece in which an upload goes to the spool."""
-
-OFFSET_MAX = (1 << 63) - 1
-"""Above every offset."""
 
 FORM_BYTES_MAX = 2 * HEADER_BYTES_MAX
 """What a form has beside its payloads: the JSON, and 99 part heads of some 600 bytes."""
 
 READERS_MAX = 4
 """Calls that read the store at once: threads are left for payloads, whoever lists however much."""
-
-_STATUS_OF = {
-    "LengthRequired": 411,
-    "NotFound": 404,
-    "UnknownPartner": 404,
-    "UnknownAgreement": 404,
-    "Ambiguous": 409,
-    "MessageIdTaken": 409,
-    "JobChanged": 409,
-    "RunOver": 409,
-    "AttemptOver": 409,
-    "IdempotencyKeyTaken": 409,
-    "Cancelled": 409,
-    "NeverSent": 409,
-    "JournalForked": 409,
-    "NotCancellable": 409,
-    "NotParked": 409,
-    "NotResendable": 409,
-    "ProcessingWentBack": 409,
-    "Refused": 409,
-    "BodyTooLarge": 413,
-    "PayloadTooLarge": 413,
-    "TooManyPayloads": 413,
-    "TooManyRows": 413,
-    "QueueFull": 503,
-    "LakeFailed": 503,
-}
-
-
-Call = Callable[["Api", Request], Awaitable[Response] | Response]
-"""One that is no coroutine reads the store: it runs in a thread."""
 
 
 class Api(JobCalls):
@@ -133,10 +102,15 @@ class Api(JobCalls):
 
     def application(self, access: Access) -> Any:
         """The ASGI application behind `access`."""
-        routes = [
-            Route(path, self._endpoint(call, _operation_of(method, path)), methods=[method])
-            for method, path, call in ROUTES
-        ]
+        document = ascii_json(openapi_document(needs_token=access.needs_token))
+        self._document = document
+        routes: dict[str, PathRoute] = {}
+        calls = dict(calls_of(type(self)))
+        for operation in OPERATIONS:
+            if operation.path not in routes:
+                routes[operation.path] = PathRoute(route_of(operation), routes.values())
+            route = routes[operation.path]
+            route.add(operation.method, self._endpoint(calls[operation], operation))
         handlers: dict[Any, Any] = {
             HTTPException: _on_http_exception,
             LocalError: _on_local_error,
@@ -146,28 +120,37 @@ class Api(JobCalls):
             Exception: self._on_bug,
             ClientDisconnect: _on_disconnect,
         }
-        return on_steps(access.guard(Starlette(routes=routes, exception_handlers=handlers)))
+        application = Starlette(routes=list(routes.values()), exception_handlers=handlers)
+        # A path with a slash at its end is another path, and a redirect is no declared answer.
+        application.router.redirect_slashes = False
+        return on_steps(access.guard(application))
 
     async def _on_bug(self, request: Request, error: Exception) -> Response:
         """A value that came in by a partner may be what a call stumbles over (R-43)."""
         del request
         self._operations.note_bug("answering a call of the API", error)
         text = "a bug of onceonly; an incident of this kind is in the journal and in the log"
-        return refusal(500, "InternalError", text)
+        return refusal("InternalError", text)
 
     def _endpoint(
-        self, call: Call, operation: Operation
+        self, call: Call, operation: Operation[Any, Any, Any, Any]
     ) -> Callable[[Request], Awaitable[Response]]:
+        is_json = operation.body_media == JSON
+        is_awaited = iscoroutinefunction(call)
+
         async def endpoint(request: Request) -> Response:
-            check_query(request, operation)
-            if call not in _READ_ON:
+            path = from_path(operation.path_type, request.path_params)
+            query = from_texts(operation.query_type, request.query_params.multi_items())
+            body: Any = None
+            if is_json:
                 request = await read_whole(request)
-                check_members(await json_object(request), operation)
-            if iscoroutinefunction(call):
-                answer: Response = await call(self, request)
+                body = from_members(operation.body_type, await json_object(request))
+            asked = Asked(request, path, query, body)
+            if is_awaited:
+                answer: Response = await call(self, asked)  # type: ignore[misc]  # because it is one that is awaited
                 return answer
             async with self._readers:
-                return await asyncio.to_thread(call, self, request)  # type: ignore[arg-type]  # because it is none that is awaited
+                return await asyncio.to_thread(call, self, asked)  # type: ignore[arg-type]  # because it is none that is awaited
 
         return endpoint
 
@@ -175,18 +158,25 @@ class Api(JobCalls):
     def _snapshot(self) -> Snapshot:
         return self._store.snapshot()
 
-    async def put_message(self, request: Request) -> Response:
+    @serves(operations.PUT_MESSAGE)
+    async def put_message(
+        self, asked: Asked[NewMessagePath, Nothing, Header]
+    ) -> Answer[messages.Receipt]:
         """Submit under the MessageId of the path."""
-        return await self._submit(request, request.path_params["message_id"])
+        return await self._submit(asked.request, asked.path.message_id)
 
-    async def post_message(self, request: Request) -> Response:
+    @serves(operations.POST_MESSAGE)
+    async def post_message(
+        self, asked: Asked[Nothing, Nothing, Header]
+    ) -> Answer[messages.Receipt]:
         """Submit; the MessageId is in the JSON, or ours to choose."""
-        return await self._submit(request, None)
+        return await self._submit(asked.request, None)
 
-    async def _submit(self, request: Request, message_id: str | None) -> Response:
+    async def _submit(self, request: Request, message_id: str | None) -> Json[messages.Receipt]:
         async with self._submission(request, message_id) as submission:
             receipt = await self._submissions.submit(submission)
-        shape = {**self._message(receipt.message_id), "replayed": receipt.is_replayed}
+        message = self._message(receipt.message_id)
+        shape = shapes.receipt_shape(message, is_replayed=receipt.is_replayed)
         return Json(shape, status_code=200 if receipt.is_replayed else 201)
 
     @asynccontextmanager
@@ -229,7 +219,7 @@ class Api(JobCalls):
         content_type = upload.content_type or "application/octet-stream"
         return Part(sink, content_type, upload.filename or ""), room
 
-    def _message(self, message_id: str) -> dict[str, Any]:
+    def _message(self, message_id: str) -> messages.OutboundMessage:
         """The message at one instant: commits go on while this reads.
 
         Its recovery and its pair are looked up again where the message has moved meanwhile.
@@ -250,106 +240,125 @@ class Api(JobCalls):
             Role.SENDER, pair, state.status, state.reason, state.sequence_number, state.in_flight, 0
         )
 
-    def get_message(self, request: Request) -> Response:
+    @serves(operations.GET_MESSAGE)
+    def get_message(
+        self, asked: Asked[MessagePath, Nothing, Nothing]
+    ) -> Answer[messages.MessageDetail]:
         """State and timeline of one outbound message."""
-        message_id = request.path_params["message_id"]
-        message = self._message(message_id)
-        records = self._snapshot.list_journal_of(message_id)
-        return Json({**message, **shapes.history_shape(records, message["error_code"])})
+        message = self._message(asked.path.message_id)
+        records = self._snapshot.list_journal_of(message.message_id)
+        return Json(shapes.detail_shape(message, records))
 
-    def list_messages(self, request: Request) -> Response:
+    @serves(operations.LIST_MESSAGES)
+    def list_messages(
+        self, asked: Asked[Nothing, MessagesQuery, Nothing]
+    ) -> Answer[messages.MessagePage]:
         """A page of outbound messages."""
-        query = request.query_params
-        status = query.get("state")
-        if status is not None and status not in list(OutboundStatus):
-            legal = ", ".join(OutboundStatus)
-            raise LocalError("InvalidField", f"state {shown(status)} is none of {legal}")
+        query = asked.query
         page = self._snapshot.list_messages(
             MessageFilter(
-                status=None if status is None else OutboundStatus(status),
-                to_party=query.get("to"),
-                conversation_id=query.get("conversation"),
-                after=whole(request, "after", 0),
-                limit=limit_of(request),
+                status=None if query.state is None else OutboundStatus(query.state),
+                to_party=query.to,
+                conversation_id=query.conversation,
+                after=query.after,
+                limit=page_limit(query.limit),
             )
         )
-        items = [shapes.message_shape(view, None, None) for view in page.messages]
-        return Json({"messages": items, "next_after": page.next_after})
+        items = tuple(shapes.message_shape(view, None, None) for view in page.messages)
+        return Json(messages.MessagePage(messages=items, next_after=page.next_after))
 
-    async def cancel_message(self, request: Request) -> Response:
+    @serves(operations.CANCEL_MESSAGE)
+    async def cancel_message(
+        self, asked: Asked[MessagePath, Nothing, Nothing]
+    ) -> Answer[messages.OutboundMessage]:
         """Take a message back, if need be by asking the receiver: then 202."""
-        message_id = request.path_params["message_id"]
+        message_id = asked.path.message_id
         is_done = await self._operations.cancel(message_id)
         return Json(self._message(message_id), status_code=200 if is_done else 202)
 
-    async def resend_message(self, request: Request) -> Response:
+    @serves(operations.RESEND_MESSAGE)
+    async def resend_message(
+        self, asked: Asked[MessagePath, Nothing, Resend]
+    ) -> Answer[messages.OutboundMessage]:
         """Send a message again that was given up, or its content; 202 where the receiver is asked.
 
         What may be delivered twice is sent again on a person's word and reason only (R-41).
         """
-        message_id = request.path_params["message_id"]
-        body = await json_object(request)
-        is_anyway, is_done = flag(body, "anyway"), True
-        if is_anyway and flag(body, "new_version"):
+        message_id, body, is_done = asked.path.message_id, asked.body, True
+        if body.anyway and body.new_version:
             text = "new_version asks the partner first, and anyway does not: say one of them"
             raise LocalError("InvalidField", text)
-        reason = needed_reason(body) if is_anyway else reason_of(body, "")
-        if flag(body, "new_version"):
+        reason = needed_reason(body.reason) if body.anyway else line_of(body.reason, "")
+        if body.new_version:
             is_done = await self._operations.resend_new_version(message_id, reason=reason)
         else:
-            await self._operations.resend(message_id, reason=reason, is_anyway=is_anyway)
+            await self._operations.resend(message_id, reason=reason, is_anyway=body.anyway)
         return Json(self._message(message_id), status_code=200 if is_done else 202)
 
-    async def resume_message(self, request: Request) -> Response:
+    @serves(operations.RESUME_MESSAGE)
+    async def resume_message(
+        self, asked: Asked[MessagePath, Nothing, ResumeMessage]
+    ) -> Answer[messages.ResumedMessage]:
         """Let a message go on that a bug parked, or that is stored and was never handed over."""
-        message_id = request.path_params["message_id"]
-        reason = needed_reason(await json_object(request))
-        taken_up = await self._operations.take_up(message_id, reason)
-        return Json({"message_id": message_id, "taken_up": taken_up})
+        message_id, reason = asked.path.message_id, needed_reason(asked.body.reason)
+        taken_up: list[Any] = await self._operations.take_up(message_id, reason)
+        return Json(messages.ResumedMessage(message_id=message_id, taken_up=tuple(taken_up)))
 
-    async def request_status(self, request: Request) -> Response:
+    @serves(operations.REQUEST_STATUS)
+    async def request_status(
+        self, asked: Asked[MessagePath, Nothing, Nothing]
+    ) -> Answer[messages.OutboundMessage]:
         """Ask the partner how a message stands; the answer is seen in the message."""
-        message_id = request.path_params["message_id"]
+        message_id = asked.path.message_id
         await self._operations.inquire(message_id)
         return Json(self._message(message_id), status_code=202)
 
-    async def list_inbox(self, request: Request) -> Response:
+    @serves(operations.LIST_INBOX)
+    async def list_inbox(
+        self, asked: Asked[Nothing, InboxQuery, Nothing]
+    ) -> Answer[inbox.InboxPage]:
         """Received messages above an offset, with their payloads where that is asked for."""
-        wait_s = min(number(request, "wait", 0.0), WAIT_S_MAX)
-        after, up_to = whole(request, "after", 0), whole(request, "up_to", OFFSET_MAX)
-        limit = max(1, min(limit_of(request), up_to - after))
-        items = await self._inbox.read(after, limit, wait_s)
-        items = [item for item in items if item.offset <= up_to]
+        query = asked.query
+        limit = max(1, min(page_limit(query.limit), query.up_to - query.after))
+        items = await self._inbox.read(query.after, limit, min(query.wait, WAIT_S_MAX))
+        items = [item for item in items if item.offset <= query.up_to]
         async with self._readers:
-            return await asyncio.to_thread(self._inbox_page, request, items)
+            return await asyncio.to_thread(self._inbox_page, asked, items)
 
-    def _inbox_page(self, request: Request, items: Sequence[InboxItem]) -> Response:
-        if _wants_arrow(request):
+    def _inbox_page(
+        self, asked: Asked[Nothing, InboxQuery, Nothing], items: Sequence[InboxItem]
+    ) -> Answer[inbox.InboxPage]:
+        if _wants_arrow(asked.request):
             stream = inbox_stream(self._inbox.with_payloads(items))
-            return Response(stream, media_type=MEDIA_TYPE)
-        if one_of(request, "payloads", ("none", "inline")) == "inline":
+            return Bytes(stream, media_type=ARROW)
+        if asked.query.payloads == "inline":
             found = self._inbox.with_payloads(items)
-            shown = [shapes.whole_inbox_shape(whole_item) for whole_item in found]
+            shown = tuple(map(shapes.whole_inbox_shape, found))
         else:
-            shown = [shapes.inbox_shape(item) for item in items]
+            shown = tuple(map(shapes.inbox_shape, items))
         last_offset, store_id = self._inbox.last_offset(), self._store_id()
-        return Json({"items": shown, "last_offset": last_offset, "store_id": store_id})
+        return Json(inbox.InboxPage(items=shown, last_offset=last_offset, store_id=store_id))
 
-    async def post_processing_range(self, request: Request) -> Response:
+    @serves(operations.REPORT_RANGE)
+    async def post_processing_range(
+        self, asked: Asked[Nothing, Nothing, ProcessingRange]
+    ) -> Answer[inbox.Moved]:
         """The application's processing state of everything up to an offset."""
-        body = await json_object(request)
-        after, up_to = count(body, "after", 0), count(body, "up_to", None)
-        moved = await self._inbox.report_range(after, up_to, _processing(body))
-        return Json({"moved": moved})
+        body = asked.body
+        processing = ProcessingState(body.processing)
+        moved = await self._inbox.report_range(body.after, body.up_to, processing)
+        return Json(inbox.Moved(moved=moved))
 
-    def get_inbox_item(self, request: Request) -> Response:
+    @serves(*(calls.get for calls in ITEM_CALLS))
+    def get_inbox_item(self, asked: Asked[Any, Any, Nothing]) -> Answer[inbox.InboxItem]:
         """One received message, by its offset or by a MessageId that it alone has."""
-        return Json(shapes.inbox_shape(self._inbox.get(*item_of(request))))
+        return Json(shapes.inbox_shape(self._inbox.get(*item_of(asked))))
 
-    def get_payload(self, request: Request) -> Response:
+    @serves(*(calls.payload for calls in ITEM_CALLS))
+    def get_payload(self, asked: Asked[Any, Any, Nothing]) -> Answer[bytes]:
         """The bytes of one payload."""
-        message_id, offset = item_of(request)
-        stored = self._inbox.payload(message_id, request.path_params["n"], offset)
+        message_id, offset = item_of(asked)
+        stored = self._inbox.payload(message_id, asked.path.n, offset)
         headers = {
             # A payload is never shown as a page of ours (attack R6).
             "content-type": sendable_type(stored.payload.content_type),
@@ -359,87 +368,108 @@ class Api(JobCalls):
             "etag": f'"{stored.payload.digest}"',
         }
         if stored.body is not None:
-            return Response(stored.body, headers=headers)
+            return Bytes(stored.body, headers=headers)
         return StreamingResponse(self._pieces(stored.payload.digest), headers=headers)
 
     async def _pieces(self, digest: str) -> AsyncIterator[bytes]:
         for piece in self._spool.open_reader(digest):
             yield piece
 
-    async def post_processing(self, request: Request) -> Response:
+    @serves(*(calls.report for calls in ITEM_CALLS))
+    async def post_processing(self, asked: Asked[Any, Any, Processing]) -> Answer[inbox.InboxItem]:
         """The application's processing state."""
-        processing = _processing(await json_object(request))
-        message_id, offset = item_of(request)
+        processing = ProcessingState(asked.body.processing)
+        message_id, offset = item_of(asked)
         item = await self._inbox.report(message_id, processing, offset)
         return Json(shapes.inbox_shape(item))
 
-    async def refuse_message(self, request: Request) -> Response:
+    @serves(*(calls.refuse for calls in ITEM_CALLS))
+    async def refuse_message(self, asked: Asked[Any, Any, Reason]) -> Answer[inbox.InboxItem]:
         """The application will not process a message."""
-        body = await json_object(request)
-        reason = reason_of(body, "refused by the application")
-        message_id, offset = item_of(request)
+        reason = asked.body.reason or "refused by the application"
+        message_id, offset = item_of(asked)
         item = await self._inbox.refuse(message_id, reason, offset)
         return Json(shapes.inbox_shape(item))
 
-    def list_notices(self, request: Request) -> Response:
+    @serves(operations.LIST_NOTICES)
+    def list_notices(
+        self, asked: Asked[Nothing, PageQuery, Nothing]
+    ) -> Answer[operating.NoticePage]:
         """Notices for the application."""
-        notices = self._snapshot.list_notices(whole(request, "after", 0), limit_of(request))
-        return Json({"notices": [shapes.notice_shape(*notice) for notice in notices]})
+        query = asked.query
+        found = self._snapshot.list_notices(query.after, page_limit(query.limit))
+        notices = tuple(shapes.notice_shape(*notice) for notice in found)
+        return Json(operating.NoticePage(notices=notices))
 
-    def list_partners(self, request: Request) -> Response:
+    @serves(operations.LIST_PARTNERS)
+    def list_partners(
+        self, asked: Asked[Nothing, Nothing, Nothing]
+    ) -> Answer[operating.PartnerPairs]:
         """Pairs with every partner."""
-        del request
-        return Json({"partners": self._operations.partners()})
+        del asked
+        return Json(operating.PartnerPairs(partners=self._operations.partners()))
 
-    async def suspend_partner(self, request: Request) -> Response:
+    @serves(operations.SUSPEND_PARTNER)
+    async def suspend_partner(
+        self, asked: Asked[PartnerPath, Nothing, Reason]
+    ) -> Answer[operating.PartnerPairs]:
         """Suspend sending."""
-        body = await json_object(request)
-        reason = reason_of(body, "asked for over the API")
-        partners = await self._operations.suspend(request.path_params["partner"], reason)
-        return Json({"partners": partners})
+        reason = asked.body.reason or "asked for over the API"
+        partners = await self._operations.suspend(asked.path.partner, reason)
+        return Json(operating.PartnerPairs(partners=partners))
 
-    async def resume_partner(self, request: Request) -> Response:
+    @serves(operations.RESUME_PARTNER)
+    async def resume_partner(
+        self, asked: Asked[PartnerPath, Nothing, Resume]
+    ) -> Answer[operating.ResumedPartner]:
         """Resume both directions, and with `unsent` send again what never left."""
-        partner = request.path_params["partner"]
-        sends_unsent = flag(await json_object(request), "unsent")
+        partner = asked.path.partner
         partners = await self._operations.resume(partner)
-        resent = await self._operations.resend_unsent(partner) if sends_unsent else 0
-        return Json({"partners": partners, "resent": resent})
+        resent = await self._operations.resend_unsent(partner) if asked.body.unsent else 0
+        return Json(operating.ResumedPartner(partners=partners, resent=resent))
 
-    async def ping_partner(self, request: Request) -> Response:
+    @serves(operations.PING_PARTNER)
+    async def ping_partner(
+        self, asked: Asked[PartnerPath, PingQuery, Nothing]
+    ) -> Answer[operating.Pings]:
         """Ask a partner whether it takes messages."""
-        wait_s = min(number(request, "wait", PING_WAIT_S), WAIT_S_MAX)
-        pings = await self._operations.ping(request.path_params["partner"], wait_s)
-        return Json({"pings": pings})
+        wait_s = min(asked.query.wait, WAIT_S_MAX)
+        pings = await self._operations.ping(asked.path.partner, wait_s)
+        return Json(operating.Pings(pings=pings))
 
-    async def set_draining(self, request: Request) -> Response:
+    @serves(operations.SET_DRAINING)
+    async def set_draining(
+        self, asked: Asked[Nothing, Nothing, Draining]
+    ) -> Answer[operating.Draining]:
         """Whether partners that ask first are told to send nothing."""
-        body = await json_object(request)
-        if "draining" not in body:
-            raise LocalError("InvalidField", "draining is missing")
-        is_draining = flag(body, "draining")
-        self._operations.set_draining(is_draining=is_draining)
-        return Json({"draining": is_draining})
+        self._operations.set_draining(is_draining=asked.body.draining)
+        return Json(asked.body)
 
-    def list_incidents(self, request: Request) -> Response:
+    @serves(operations.LIST_INCIDENTS)
+    def list_incidents(
+        self, asked: Asked[Nothing, IncidentsQuery, Nothing]
+    ) -> Answer[operating.Incidents]:
         """What an operator has to look at."""
         snapshot = self._snapshot
-        incidents = snapshot.list_incidents(is_open=request.query_params.get("all") is None)
-        shown = [shapes.incident_shape(one, _concerned(snapshot, one)) for one in incidents]
-        return Json({"incidents": shown})
+        found = snapshot.list_incidents(is_open=asked.query.is_all is None)
+        incidents = tuple(shapes.incident_shape(one, _concerned(snapshot, one)) for one in found)
+        return Json(operating.Incidents(incidents=incidents))
 
-    def list_journal(self, request: Request) -> Response:
+    @serves(operations.LIST_JOURNAL)
+    def list_journal(
+        self, asked: Asked[Nothing, JournalQuery, Nothing]
+    ) -> Answer[history.JournalPage]:
         """Journal rows above a seq, or every row about one message."""
-        message_id = request.query_params.get("message_id")
-        if message_id is not None:
-            records = self._snapshot.list_journal_of(message_id)
+        query = asked.query
+        if query.message_id is not None:
+            records = self._snapshot.list_journal_of(query.message_id)
         else:
-            records = self._snapshot.list_journal(whole(request, "after", 0), limit_of(request))
-        if _wants_arrow(request):
-            return Response(journal_stream(records), media_type=MEDIA_TYPE)
-        shown = [shapes.record_shape(record) for record in records]
+            records = self._snapshot.list_journal(query.after, page_limit(query.limit))
+        if _wants_arrow(asked.request):
+            return Bytes(journal_stream(records), media_type=ARROW)
+        rows = tuple(map(shapes.record_shape, records))
         last_seq, store_id = self._snapshot.last_seq(), self._store_id()
-        return Json({"records": shown, "last_seq": last_seq, "store_id": store_id})
+        return Json(history.JournalPage(records=rows, last_seq=last_seq, store_id=store_id))
 
     def _store_id(self) -> str | None:
         """Whose numbers these are: the hash of the journal's first row, which no other store has.
@@ -449,91 +479,49 @@ class Api(JobCalls):
         first = self._snapshot.list_journal(0, 1)
         return first[0].chain_hash if first else None
 
-    async def publish(self, request: Request) -> Response:
+    @serves(operations.PUBLISH)
+    async def publish(self, asked: Asked[Nothing, Nothing, Nothing]) -> Answer[operating.Published]:
         """Publish the new journal rows."""
-        del request
-        return Json({"published": await self._operations.publish()})
+        del asked
+        return Json(operating.Published(published=await self._operations.publish()))
 
-    async def healthz(self, request: Request) -> Response:
+    @serves(operations.GET_HEALTH)
+    async def healthz(self, asked: Asked[Nothing, Nothing, Nothing]) -> Answer[operating.Health]:
         """Alive."""
-        del request
+        del asked
         return Json(self._operations.health())
 
-    async def readyz(self, request: Request) -> Response:
+    @serves(operations.GET_READINESS)
+    async def readyz(self, asked: Asked[Nothing, Nothing, Nothing]) -> Answer[operating.Readiness]:
         """Taking work."""
-        del request
+        del asked
         is_ready = self._operations.is_ready
-        return Json({"ready": is_ready}, status_code=200 if is_ready else 503)
+        return Json(operating.Readiness(ready=is_ready), status_code=200 if is_ready else 503)
 
-    def metrics(self, request: Request) -> Response:
+    @serves(operations.GET_METRICS)
+    def metrics(self, asked: Asked[Nothing, Nothing, Nothing]) -> Answer[str]:
         """Prometheus text."""
-        del request
+        del asked
         text, content_type = self._operations.metrics()
-        return PlainTextResponse(text, media_type=content_type)
+        return Bytes(text, media_type=content_type)
 
-    async def openapi(self, request: Request) -> Response:
+    @serves(operations.GET_DOCUMENT)
+    async def openapi(self, asked: Asked[Nothing, Nothing, Nothing]) -> Answer[dict[str, Any]]:
         """The description of this API."""
-        del request
-        return Json(openapi_document())
+        del asked
+        return Bytes(self._document, media_type=JSON)
 
 
 def _wants_arrow(request: Request) -> bool:
-    return MEDIA_TYPE in request.headers.get("accept", "")
+    return ARROW in request.headers.get("accept", "")
 
 
-def _processing(body: dict[str, Any]) -> ProcessingState:
-    word = body.get("processing")
-    if not isinstance(word, str) or word not in list(ProcessingState):
-        legal = ", ".join(ProcessingState)
-        raise LocalError("InvalidField", f"processing {shown(word)} is none of {legal}")
-    return ProcessingState(word)
-
-
-ROUTES: list[tuple[str, str, Call]] = [
-    ("POST", "/v1/messages", Api.post_message),
-    ("GET", "/v1/messages", Api.list_messages),
-    ("POST", "/v1/messages/{message_id:step}/cancel", Api.cancel_message),
-    ("POST", "/v1/messages/{message_id:step}/resend", Api.resend_message),
-    ("POST", "/v1/messages/{message_id:step}/status-request", Api.request_status),
-    ("POST", "/v1/messages/{message_id:step}/resume", Api.resume_message),
-    ("PUT", "/v1/messages/{message_id:step}", Api.put_message),
-    ("GET", "/v1/messages/{message_id:step}", Api.get_message),
-    ("GET", "/v1/jobs", Api.list_jobs),
-    ("PUT", "/v1/jobs/{job:step}/messages/{message_id:step}", Api.put_job_message),
-    ("POST", "/v1/jobs/{job:step}/messages", Api.post_job_messages),
-    ("GET", "/v1/jobs/{job:step}/rejects", Api.list_rejects),
-    ("POST", "/v1/jobs/{job:step}/release", Api.release_job),
-    ("GET", "/v1/jobs/{job:step}", Api.get_job),
-    ("DELETE", "/v1/jobs/{job:step}", Api.drop_job),
-    ("GET", "/v1/inbox", Api.list_inbox),
-    ("POST", "/v1/inbox/processing", Api.post_processing_range),
-    ("GET", "/v1/inbox/items/{offset:offset}", Api.get_inbox_item),
-    ("GET", "/v1/inbox/items/{offset:offset}/payloads/{n:number}", Api.get_payload),
-    ("POST", "/v1/inbox/items/{offset:offset}/processing", Api.post_processing),
-    ("POST", "/v1/inbox/items/{offset:offset}/refuse", Api.refuse_message),
-    ("GET", "/v1/inbox/items", Api.get_inbox_item),
-    ("GET", "/v1/inbox/items/payloads/{n:number}", Api.get_payload),
-    ("POST", "/v1/inbox/items/processing", Api.post_processing),
-    ("POST", "/v1/inbox/items/refuse", Api.refuse_message),
-    ("GET", "/v1/inbox/{message_id:step}/payloads/{n:number}", Api.get_payload),
-    ("GET", "/v1/inbox/{message_id:step}", Api.get_inbox_item),
-    ("POST", "/v1/inbox/{message_id:step}/processing", Api.post_processing),
-    ("POST", "/v1/inbox/{message_id:step}/refuse", Api.refuse_message),
-    ("GET", "/v1/notices", Api.list_notices),
-    ("GET", "/v1/partners", Api.list_partners),
-    ("POST", "/v1/partners/{partner:step}/ping", Api.ping_partner),
-    ("POST", "/v1/partners/{partner:step}/suspend", Api.suspend_partner),
-    ("POST", "/v1/partners/{partner:step}/resume", Api.resume_partner),
-    ("GET", "/v1/incidents", Api.list_incidents),
-    ("POST", "/v1/drain", Api.set_draining),
-    ("GET", "/v1/journal", Api.list_journal),
-    ("POST", "/v1/lake/publish", Api.publish),
-    ("GET", "/healthz", Api.healthz),
-    ("GET", "/readyz", Api.readyz),
-    ("GET", "/metrics", Api.metrics),
-    ("GET", "/openapi.json", Api.openapi),
-]
-"""Every route; `openapi.py` must describe each, and a test says so."""
+def item_of(asked: Asked[Any, Any, Any]) -> tuple[str | None, int | None]:
+    """MessageId and offset of the inbox item that a call is about; one of them may be missing."""
+    if hasattr(asked.path, "offset"):
+        return None, asked.path.offset
+    named = asked.query if isinstance(asked.query, WhichItem) else asked.path
+    return named.message_id, asked.query.offset
 
 
 def _concerned(snapshot: Snapshot, incident: Incident) -> dict[str, int] | None:
@@ -543,35 +531,21 @@ def _concerned(snapshot: Snapshot, incident: Incident) -> dict[str, int] | None:
     return snapshot.count_concerned(incident.pair, incident.opened_at)
 
 
-_OPERATIONS = {(one.method, one.path): one for one in OPERATIONS}
-
-
-def _operation_of(method: str, path: str) -> Operation:
-    """The route's own description, which says what it reads."""
-    return _OPERATIONS[method.lower(), re.sub(r":\w+}", "}", path)]
-
-
-_READ_ON = frozenset(
-    {Api.post_message, Api.put_message, Api.put_job_message, Api.post_job_messages}
-)
-"""Calls that take documents, and bound what they read while they read it (`read_on`)."""
-
-
 async def _on_local_error(request: Request, error: LocalError) -> Response:
     del request
-    return refusal(_STATUS_OF.get(error.name, 400), error.name, str(error), error.facts)
+    return refusal(error.name, str(error), error.facts)
 
 
 async def _on_store_full(request: Request, error: StoreFull) -> Response:
     del request, error
     text = "the disk is full; nothing was accepted, try again when there is space"
-    return refusal(507, "StoreFull", text)
+    return refusal("StoreFull", text)
 
 
 async def _on_store_exhausted(request: Request, error: StoreExhausted) -> Response:
     """Ruling R-43: descriptors or memory are used up for the moment."""
     del request
-    return refusal(503, "Busy", str(error))
+    return refusal("Busy", str(error))
 
 
 async def _on_store_failed(request: Request, error: StoreFailed) -> Response:
@@ -579,18 +553,18 @@ async def _on_store_failed(request: Request, error: StoreFailed) -> Response:
     del request
     context = {"message": "a call met a broken store", "exception": error}
     asyncio.get_running_loop().call_exception_handler(context)
-    return refusal(500, "StoreFailed", "the store failed; the gateway stops")
+    return refusal("StoreFailed", "the store failed; the gateway stops")
 
 
 async def _on_disconnect(request: Request, error: ClientDisconnect) -> Response:
     """Nobody hears it: the caller went away in the middle of its request."""
     del request, error
-    return refusal(400, "CallerGone", "the request ended before its body did")
+    return refusal("CallerGone", "the request ended before its body did")
 
 
 async def _on_http_exception(request: Request, error: HTTPException) -> Response:
     del request
     name = {404: "NotFound", 405: "MethodNotAllowed"}.get(error.status_code, "InvalidRequest")
-    return Json(
-        shapes.error_shape(name, error.detail), status_code=error.status_code, headers=error.headers
-    )
+    answer = refusal(name, error.detail)
+    answer.headers.update(error.headers or {})
+    return answer

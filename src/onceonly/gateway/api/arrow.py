@@ -14,9 +14,6 @@ from onceonly.journal.record import Record
 from onceonly.journal.segment import to_table
 from onceonly.message.message import Payload
 
-MEDIA_TYPE: Final = "application/vnd.apache.arrow.stream"
-"""An Arrow IPC stream."""
-
 _PART: Final = pa.struct(
     [
         pa.field("content_type", pa.utf8()),

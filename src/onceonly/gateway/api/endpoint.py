@@ -49,9 +49,7 @@ class BoundedHead(HttpToolsProtocol):
         super().on_message_complete()
 
     def _refuse(self) -> None:
-        answer = refusal(
-            431, "HeadTooLarge", f"a request's head has {HEAD_BYTES_MAX} bytes at most"
-        )
+        answer = refusal("HeadTooLarge", f"a request's head has {HEAD_BYTES_MAX} bytes at most")
         head = [b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\n"]
         head += [b"%b: %b\r\n" % field for field in answer.raw_headers]
         self.transport.write(b"".join([*head, b"\r\n", bytes(answer.body)]))

@@ -4,22 +4,35 @@ Reads what comes in and shows what came of it; `steps.staging` has the rules.
 """
 
 from abc import ABC, abstractmethod
-from base64 import b64decode
-from binascii import Error as NotBase64
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
+from msgspec import UNSET
 from starlette.requests import Request
-from starlette.responses import Response
 
+from onceonly.api import jobs, operations
+from onceonly.api.jobs import (
+    AnyJobPath,
+    JobMessagePath,
+    JobPath,
+    NamedRunQuery,
+    PageQuery,
+    ReleaseQuery,
+    StageOneQuery,
+    StageQuery,
+)
+from onceonly.api.messages import Header
+from onceonly.api.operation import Nothing
 from onceonly.gateway import shapes
-from onceonly.gateway.api.answers import Json, shown
+from onceonly.gateway.api.answers import Answer, Json
 from onceonly.gateway.api.bounds import announced, read_on
-from onceonly.gateway.api.reading import limit_of, parsed, submission_of, too_large, whole
+from onceonly.gateway.api.declared import checked, fields_of, from_members
+from onceonly.gateway.api.reading import page_limit, parsed, submission, too_large
+from onceonly.gateway.api.serving import Asked, serves
 from onceonly.gateway.application.jobs import Jobs, StagedRow
 from onceonly.gateway.application.submissions import Part, Submission
 from onceonly.message.errors import LocalError
-from onceonly.steps.places import NUMBER_BITS, RowAnswer
 from onceonly.store.contract.jobs import RowOutcome
 from onceonly.store.contract.store import Store
 from onceonly.store.spool import Sink, Spool
@@ -30,7 +43,6 @@ ROWS_MAX = 1_000
 BULK_BYTES_MAX = 32 << 20
 """Longest request; more would be in memory as a whole, several times over."""
 
-_PAYLOAD_FIELDS = ("payload", "payload_base64", "content_type", "name")
 _USUAL_TYPE = "application/octet-stream"
 
 
@@ -51,126 +63,110 @@ class JobCalls(ABC):
     ) -> AbstractAsyncContextManager[Submission]:
         """The submission that a request holds, with its payloads while it is open."""
 
-    async def put_job_message(self, request: Request) -> Response:
+    @serves(operations.PUT_JOB_MESSAGE)
+    async def put_job_message(
+        self, asked: Asked[JobMessagePath, StageOneQuery, Header]
+    ) -> Answer[jobs.RowAnswer]:
         """Stage one message under the MessageId of the path."""
-        message_id = request.path_params["message_id"]
-        number = _checked_row(whole(request, "row", -1))
-        async with self._submission(request, message_id) as submission:
-            row = StagedRow(submission, None if number < 0 else number, message_id)
-            job, run, attempt = request.path_params["job"], _run_of(request), _attempt_of(request)
-            [answer] = await self._jobs.stage(job, [row], run, attempt)
+        path, query = asked.path, asked.query
+        async with self._submission(asked.request, path.message_id) as submission:
+            row = StagedRow(submission, query.row, path.message_id)
+            [answer] = await self._jobs.stage(path.job, [row], query.run, query.attempt)
         if answer.error is not None:
             raise answer.error
         is_new = answer.outcome is RowOutcome.ACCEPTED
-        return Json(_row_shape(answer), status_code=201 if is_new else 200)
+        return Json(shapes.row_shape(answer), status_code=201 if is_new else 200)
 
-    async def post_job_messages(self, request: Request) -> Response:
+    @serves(operations.POST_JOB_MESSAGES)
+    async def post_job_messages(
+        self, asked: Asked[JobPath, StageQuery, jobs.StagedRow]
+    ) -> Answer[jobs.StagedRows]:
         """Stage the rows of the body, one JSON object per line."""
-        if announced(request) is None:
+        if announced(asked.request) is None:
             raise LocalError("LengthRequired", "a request of many rows says its Content-Length")
         refused = LocalError("PayloadTooLarge", f"a request has {BULK_BYTES_MAX} bytes at most")
-        body = await read_on(request, BULK_BYTES_MAX, refused).body()
+        body = await read_on(asked.request, BULK_BYTES_MAX, refused).body()
+        job, query = asked.path.job, asked.query
         sinks: list[Sink] = []
         try:
             rows = [self._staged_row(row, sinks) for row in _rows_of(body)]
-            job, run, attempt = request.path_params["job"], _run_of(request), _attempt_of(request)
-            answers = await self._jobs.stage(job, rows, run, attempt)
+            answers = await self._jobs.stage(job, rows, query.run, query.attempt)
         finally:
             for sink in sinks:
                 sink.discard()
-        return Json({"job": job, "rows": [_row_shape(one) for one in answers]})
+        return Json(jobs.StagedRows(job=job, rows=tuple(map(shapes.row_shape, answers))))
 
     def _staged_row(self, row: dict[str, Any], sinks: list[Sink]) -> StagedRow:
-        number = row.pop("row", None)
-        if not (number is None or (type(number) is int and number >= 0)):
-            raise LocalError("InvalidField", f"row {shown(number)} is no whole number")
-        _checked_row(number or 0)
+        number = row.get("row")
+        if number is not None:
+            checked(fields_of(jobs.StagedRow)["row"], number)
         named = row.get("message_id")
         named = named if isinstance(named, str) else None
         try:
-            return StagedRow(self._submission_of(row, sinks), number, named)
+            read = from_members(jobs.StagedRow, row)
+            asked = submission(read, self._parts(read, sinks), read.message_id, None)
         except LocalError as error:
             return StagedRow(error, number, named)
+        return StagedRow(asked, number, named)
 
-    def _submission_of(self, row: dict[str, Any], sinks: list[Sink]) -> Submission:
-        listed = row.pop("payloads", None)
-        if listed is None:
-            own = {name: row.pop(name) for name in _PAYLOAD_FIELDS if name in row}
-            listed = [own] if own else []
-        if not isinstance(listed, list):
-            raise LocalError("InvalidField", "payloads is no list")
+    def _parts(self, row: jobs.StagedRow, sinks: list[Sink]) -> list[Part]:
+        listed: Sequence[jobs.RowPayload] = row.payloads or ()
+        own = (row.payload, row.payload_base64, row.content_type, row.name)
+        if row.payloads is None and any(one is not UNSET for one in own):
+            listed = [row]
+        elif row.payloads is not None and any(one is not UNSET for one in own):
+            raise LocalError("InvalidField", "a row has one payload of its own, or payloads")
         parts: list[Part] = []
         room = self._payload_bytes_max
         for payload in listed:
-            part, room = self._part(payload, sinks, room)
-            parts.append(part)
-        if row.get("key") is not None:
-            raise LocalError("InvalidField", "a row of a job is known by its message_id")
-        if not row.get("message_id"):
-            raise LocalError("InvalidField", "message_id is missing")
-        return submission_of(row, parts, None, None)
+            content = _content(payload)
+            room -= len(content)
+            if room < 0:
+                raise too_large(self._payload_bytes_max)
+            sink = self._spool.open_sink()
+            sinks.append(sink)
+            sink.write(content)
+            parts.append(Part(sink, payload.content_type or _USUAL_TYPE, payload.name or ""))
+        return parts
 
-    def _part(self, payload: Any, sinks: list[Sink], room: int) -> tuple[Part, int]:
-        """The payload in a sink, and how many bytes are left for the next ones."""
-        if not isinstance(payload, dict) or payload.keys() - set(_PAYLOAD_FIELDS):
-            legal = ", ".join(_PAYLOAD_FIELDS)
-            raise LocalError("InvalidField", f"a payload is an object of {legal}")
-        content = _content(payload)
-        if len(content) > room:
-            raise too_large(self._payload_bytes_max)
-        sink = self._spool.open_sink()
-        sinks.append(sink)
-        sink.write(content)
-        kind, name = (_text(payload.get(field)) for field in ("content_type", "name"))
-        return Part(sink, kind or _USUAL_TYPE, name), room - len(content)
-
-    def list_jobs(self, request: Request) -> Response:
+    @serves(operations.LIST_JOBS)
+    def list_jobs(self, asked: Asked[Nothing, PageQuery, Nothing]) -> Answer[jobs.JobPage]:
         """A page of jobs with their counts."""
-        after, limit = whole(request, "after", 0), limit_of(request)
-        found = self._jobs.list_page(after, limit)
-        items = [shapes.job_shape(job, counts) for job, counts in found]
+        limit = page_limit(asked.query.limit)
+        found = self._jobs.list_page(asked.query.after, limit)
+        items = tuple(shapes.job_shape(job, counts) for job, counts in found)
         next_after = found[-1][0].number if len(found) == limit else None
-        return Json({"jobs": items, "next_after": next_after})
+        return Json(jobs.JobPage(jobs=items, next_after=next_after))
 
-    def get_job(self, request: Request) -> Response:
+    @serves(operations.GET_JOB)
+    def get_job(self, asked: Asked[AnyJobPath, Nothing, Nothing]) -> Answer[jobs.Job]:
         """One job and its counts."""
-        job, counts = self._jobs.get(request.path_params["job"])
+        job, counts = self._jobs.get(asked.path.job)
         return Json(shapes.job_shape(job, counts))
 
-    def list_rejects(self, request: Request) -> Response:
+    @serves(operations.LIST_REJECTS)
+    def list_rejects(self, asked: Asked[AnyJobPath, PageQuery, Nothing]) -> Answer[jobs.RejectPage]:
         """A page of the rows that were rejected, and why."""
-        limit, job_id = limit_of(request), request.path_params["job"]
-        after = whole(request, "after", 0) - 1
-        rows = self._store.snapshot().list_rejects(job_id, after, limit)
+        limit, after = page_limit(asked.query.limit), asked.query.after - 1
+        rows = self._store.snapshot().list_rejects(asked.path.job, after, limit)
         next_after = rows[-1].row + 1 if len(rows) == limit else None
-        shape = {"rejects": [shapes.reject_shape(row) for row in rows], "next_after": next_after}
-        return Json(shape)
+        rejects = tuple(map(shapes.reject_shape, rows))
+        return Json(jobs.RejectPage(rejects=rejects, next_after=next_after))
 
-    async def release_job(self, request: Request) -> Response:
+    @serves(operations.RELEASE_JOB)
+    async def release_job(
+        self, asked: Asked[AnyJobPath, ReleaseQuery, Nothing]
+    ) -> Answer[jobs.ReleasedJob]:
         """Send what is staged; answers without counts, which take their time."""
-        staged = whole(request, "staged", -1)
-        expected = None if staged < 0 else staged
-        job = await self._jobs.release(request.path_params["job"], _run_of(request), expected)
+        query = asked.query
+        job = await self._jobs.release(asked.path.job, query.run, query.staged)
         return Json(shapes.release_shape(job))
 
-    async def drop_job(self, request: Request) -> Response:
+    @serves(operations.DROP_JOB)
+    async def drop_job(self, asked: Asked[JobPath, NamedRunQuery, Nothing]) -> Answer[jobs.Dropped]:
         """Forget what is staged and not released."""
-        job_id = request.path_params["job"]
-        return Json({"job": job_id, "dropped": await self._jobs.drop(job_id, _run_of(request))})
-
-
-def _checked_row(number: int) -> int:
-    if number >> NUMBER_BITS > 0:
-        raise LocalError("InvalidField", f"row {number!r} is not below 2^{NUMBER_BITS}")
-    return number
-
-
-def _run_of(request: Request) -> str | None:
-    return request.query_params.get("run")
-
-
-def _attempt_of(request: Request) -> int | None:
-    return whole(request, "attempt", 0) if "attempt" in request.query_params else None
+        job = asked.path.job
+        return Json(jobs.Dropped(job=job, dropped=await self._jobs.drop(job, asked.query.run)))
 
 
 def _rows_of(body: bytes) -> list[dict[str, Any]]:
@@ -188,30 +184,10 @@ def _rows_of(body: bytes) -> list[dict[str, Any]]:
     return rows
 
 
-def _content(payload: dict[str, Any]) -> bytes:
-    text, encoded = payload.get("payload"), payload.get("payload_base64")
-    if isinstance(text, str) and encoded is None:
+def _content(payload: jobs.RowPayload) -> bytes:
+    text, content = payload.payload, payload.payload_base64
+    if isinstance(text, str) and not isinstance(content, bytes):
         return text.encode()
-    if not isinstance(encoded, str) or text is not None:
+    if not isinstance(content, bytes) or isinstance(text, str):
         raise LocalError("InvalidField", "a payload is a text, or base64 of its bytes")
-    try:
-        return b64decode(encoded, validate=True)
-    except (NotBase64, ValueError) as error:
-        raise LocalError("InvalidField", f"payload_base64 is no base64: {error}") from error
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str | None):
-        raise LocalError("InvalidField", "content_type and name of a payload are texts")
-    return value or ""
-
-
-def _row_shape(answer: RowAnswer) -> dict[str, Any]:
-    shape: dict[str, Any] = {
-        "row": answer.row,
-        "message_id": answer.message_id,
-        "outcome": answer.outcome.value,
-    }
-    if answer.error is not None:
-        shape |= shapes.error_shape(answer.error.name, str(answer.error))
-    return shape
+    return content

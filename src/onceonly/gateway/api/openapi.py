@@ -1,359 +1,177 @@
-"""The OpenAPI 3.1 description of the application API, from one table."""
+"""The OpenAPI 3.1 description of the application API, made of the declared types.
 
-import re
-from collections.abc import Sequence
-from typing import Any
+Nothing of it is written by hand: schemas come from `msgspec`, parameters and their bounds from the
+types that the calls are read by, statuses from the operations and the names of their refusals.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import msgspec
 
 from onceonly import __version__
-from onceonly.message.signals import MessageStatus, ReportedProcessing
+from onceonly.api.operation import ANY, ARROW, FORM, LINES, TEXT, Nothing, Operation
+from onceonly.api.operations import OPERATIONS
+from onceonly.api.refusals import EVERYWHERE, REFUSALS, Refused
 from onceonly.message.word import Word
-from onceonly.protocol.receiving import ProcessingState
-from onceonly.protocol.recovering import RecoveryPhase, ResponseStatus
-from onceonly.protocol.sending import OutboundStatus
-from onceonly.store.contract.jobs import RowOutcome
+
+DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+_TEMPLATE: Final = "#/components/schemas/{name}"
+_TOKEN: Final = "token"  # noqa: S105 - because it is the name of a scheme
+_BINARY: Final = {"type": "string", "format": "binary"}
 
 
-class Operation(Word):
-    """One route: what it does and which query parameters it reads."""
-
-    method: str
-    path: str
-    summary: str
-    query: tuple[tuple[str, str], ...] = ()
-    body: str | None = None
-
-
-_PAGE = (("after", "integer"), ("limit", "integer"))
-
-
-def _of_item(path: str, how: str, query: tuple[tuple[str, str], ...] = ()) -> tuple[Operation, ...]:
-    """The calls about one item of the inbox, which is named in three ways."""
-    states = ", ".join(ProcessingState)
-    return (
-        Operation("get", path, f"One received message, {how}", query),
-        Operation("get", f"{path}/payloads/{{n}}", f"The bytes of a payload of it, {how}", query),
-        Operation(
-            "post",
-            f"{path}/processing",
-            f"Report the application's processing state of it, {how}: {states}",
-            query,
-            body="processing",
-        ),
-        Operation(
-            "post",
-            f"{path}/refuse",
-            f"Say that the application will not process it, and why, {how}",
-            query,
-            body="reason",
-        ),
-    )
-
-
-OPERATIONS = (
-    Operation(
-        "post",
-        "/v1/messages",
-        "Submit a message; idempotent on its message_id or the Idempotency-Key header",
-        body="multipart",
-    ),
-    Operation(
-        "get",
-        "/v1/messages",
-        "List outbound messages, oldest first",
-        (("state", "string"), ("to", "string"), ("conversation", "string"), *_PAGE),
-    ),
-    Operation(
-        "put",
-        "/v1/messages/{message_id}",
-        "Submit a message under this MessageId; again with the same content changes nothing",
-        body="multipart",
-    ),
-    Operation("get", "/v1/messages/{message_id}", "State and timeline of an outbound message"),
-    Operation(
-        "post",
-        "/v1/messages/{message_id}/cancel",
-        "Take a message back: 200 where no byte left, 202 where the receiver is asked",
-    ),
-    Operation(
-        "post",
-        "/v1/messages/{message_id}/resend",
-        "Send a message again that was given up: under its id, or its content as a new message "
-        "(`resent_as`) where it certainly was not delivered. `new_version`: the partner is asked "
-        "to cancel it first (202); `anyway`: as a new message though it may be delivered twice, "
-        "with a `reason`",
-        body="resend",
-    ),
-    Operation(
-        "post",
-        "/v1/messages/{message_id}/status-request",
-        "Ask the partner how a message stands (202); the answer is in `recovery`",
-    ),
-    Operation(
-        "post",
-        "/v1/messages/{message_id}/resume",
-        "Let a message go on that a bug of onceonly parked, sent, forwarded or received; "
-        "a received one that is stored and not handed over, also without a bug",
-        body="reason",
-    ),
-    Operation("get", "/v1/jobs", "Jobs and what became of their rows, oldest first", _PAGE),
-    Operation(
-        "put",
-        "/v1/jobs/{job}/messages/{message_id}",
-        "Stage a message in a job: durable, and not sent before the job is released",
-        (("row", "integer"), ("run", "string"), ("attempt", "integer")),
-        body="multipart",
-    ),
-    Operation(
-        "post",
-        "/v1/jobs/{job}/messages",
-        "Stage many messages, one JSON object per line: one commit, one answer per row",
-        (("run", "string"), ("attempt", "integer")),
-        body="rows",
-    ),
-    Operation("get", "/v1/jobs/{job}/rejects", "Rows of a job that were rejected, and why", _PAGE),
-    Operation(
-        "post",
-        "/v1/jobs/{job}/release",
-        "Send what is staged in a job, or in one run of it, in the order of its rows; again, it "
-        "changes nothing. Refused if of the run are fewer than `staged` accepted rows there",
-        (("run", "string"), ("staged", "integer")),
-    ),
-    Operation("get", "/v1/jobs/{job}", "What became of the rows of a job"),
-    Operation(
-        "delete",
-        "/v1/jobs/{job}",
-        "Forget what is staged in a job, or in one run of it, and not released",
-        (("run", "string"),),
-    ),
-    Operation(
-        "get",
-        "/v1/inbox",
-        "Received messages above an offset, in order; waits up to `wait` seconds for one. "
-        "`payloads=inline` adds their bytes; as an Arrow stream (Accept), they are in it",
-        (*_PAGE, ("up_to", "integer"), ("wait", "number"), ("payloads", "string")),
-    ),
-    Operation(
-        "post",
-        "/v1/inbox/processing",
-        "Report a processing state for all messages above `after` up to the offset `up_to`; "
-        "what has come further stays as it is",
-        body="processing_range",
-    ),
-    *_of_item("/v1/inbox/items/{offset}", "by its offset"),
-    *_of_item(
-        "/v1/inbox/items",
-        "by its MessageId, if one item has it alone (409 `Ambiguous` names the offsets)",
-        (("message_id", "string"), ("offset", "integer")),
-    ),
-    *_of_item(
-        "/v1/inbox/{message_id}",
-        "by its MessageId, if one item has it alone or `offset` says which",
-        (("offset", "integer"),),
-    ),
-    Operation("get", "/v1/notices", "Failure and late-acknowledgement notices", _PAGE),
-    Operation("get", "/v1/partners", "Pairs with every partner, both directions"),
-    Operation(
-        "post",
-        "/v1/partners/{partner}/ping",
-        "Ask a partner whether it takes messages; waits up to `wait` seconds",
-        (("wait", "number"),),
-    ),
-    Operation(
-        "post", "/v1/partners/{partner}/suspend", "Suspend sending to a partner", body="reason"
-    ),
-    Operation(
-        "post",
-        "/v1/partners/{partner}/resume",
-        "Resume both directions with a partner, and close its incidents; with `unsent`, send as "
-        "new messages what failed or expired before a byte of it left: `resent` of them",
-        body="resume",
-    ),
-    Operation("get", "/v1/incidents", "What an operator has to look at", (("all", "string"),)),
-    Operation(
-        "post",
-        "/v1/drain",
-        "Tell partners that ask first (Ping) to send nothing, or to send again",
-        body="draining",
-    ),
-    Operation(
-        "get",
-        "/v1/journal",
-        "Journal rows above a seq, in order; with `message_id`, every row about that message; "
-        "also as an Arrow stream (Accept)",
-        (*_PAGE, ("message_id", "string")),
-    ),
-    Operation("post", "/v1/lake/publish", "Publish the journal's new rows now"),
-    Operation("get", "/healthz", "Alive, and whether this is a drill"),
-    Operation("get", "/readyz", "200 while packages and submissions are taken, else 503"),
-    Operation("get", "/metrics", "Prometheus metrics"),
-    Operation("get", "/openapi.json", "This document"),
-)
-
-
-def openapi_document() -> dict[str, Any]:
+def openapi_document(*, needs_token: bool) -> dict[str, Any]:
     """The document, as JSON-ready values."""
     paths: dict[str, dict[str, Any]] = {}
     for operation in OPERATIONS:
-        paths.setdefault(operation.path, {})[operation.method] = _operation(operation)
+        described = _operation(operation, needs_token=needs_token)
+        paths.setdefault(operation.path, {})[operation.method] = described
+    components: dict[str, Any] = {"schemas": _schemas()}
+    if needs_token:
+        components["securitySchemes"] = {_TOKEN: {"type": "http", "scheme": "bearer"}}
     return {
         "openapi": "3.1.0",
-        "info": {"title": "onceonly application API", "version": __version__},
-        "paths": paths,
-        "components": {"schemas": _SCHEMAS},
-    }
-
-
-def members_of(operation: Operation) -> Sequence[str]:
-    """The members that the JSON of a call may have, where it is no document."""
-    body = {} if operation.body is None else _BODIES[operation.body]["content"]
-    described = body.get("application/json", {}).get("schema", {})
-    return tuple(described.get("properties", ()))
-
-
-def _operation(operation: Operation) -> dict[str, Any]:
-    described: dict[str, Any] = {
-        "summary": operation.summary,
-        "parameters": _parameters(operation),
-        "responses": {
-            "2XX": {"description": "Done"},
-            "default": {
-                "description": "Refused; nothing was changed",
-                "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}},
-            },
+        "jsonSchemaDialect": DIALECT,
+        "info": {
+            "title": "onceonly application API",
+            "version": __version__,
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
+        "paths": paths,
+        "components": components,
     }
-    if operation.body is not None:
-        described["requestBody"] = _BODIES[operation.body]
+
+
+def _schemas() -> dict[str, Any]:
+    """The schema of every word that a call reads or answers."""
+    named: list[Any] = [Refused]
+    for one in OPERATIONS:
+        bodies = (one.body_type, one.answer_type)
+        named += [kind for kind in bodies if _is_word(kind) and kind is not Nothing]
+    _, schemas = msgspec.json.schema_components(named, ref_template=_TEMPLATE)
+    return schemas
+
+
+def _is_word(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Word)
+
+
+def _operation(operation: Operation[Any, Any, Any, Any], *, needs_token: bool) -> dict[str, Any]:
+    is_guarded = needs_token and not operation.is_open
+    described: dict[str, Any] = {
+        "operationId": operation.name,
+        "summary": operation.summary,
+        "parameters": [
+            *_parameters(operation.path_type, "path"),
+            *_parameters(operation.query_type, "query"),
+            *_parameters(operation.head_type, "header"),
+        ],
+        "responses": _responses(operation, is_guarded=is_guarded),
+    }
+    if operation.body_type is not Nothing:
+        described["requestBody"] = _body(operation)
+    if is_guarded:
+        described["security"] = [{_TOKEN: []}]
     return described
 
 
-def _parameters(operation: Operation) -> list[dict[str, Any]]:
-    in_path = [
-        {
+def _parameters(declared: type[Word], where: str) -> Iterable[dict[str, Any]]:
+    """One parameter for each field of the type."""
+    _, found = msgspec.json.schema_components([declared], ref_template=_TEMPLATE)
+    schema = found[declared.__name__]
+    for name, described in schema["properties"].items():
+        yield {
             "name": name,
-            "in": "path",
-            "required": True,
-            "schema": {"type": "integer" if name in ("n", "offset") else "string"},
+            "in": where,
+            "required": name in schema["required"],
+            "schema": _without_null(described),
         }
-        for name in re.findall(r"{(\w+)}", operation.path)
-    ]
-    in_query = [
-        {"name": name, "in": "query", "schema": {"type": kind}} for name, kind in operation.query
-    ]
-    return in_path + in_query
 
 
-_TEXT = {"type": "string"}
-_TRUTH = {"type": "boolean"}
-_NUMBER = {"type": "integer"}
+def _without_null(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """What a parameter is where it is there: a text has no null."""
+    options = [one for one in schema.get("anyOf", ()) if one != {"type": "null"}]
+    found = options[0] if options else dict(schema)
+    return {name: value for name, value in found.items() if (name, value) != ("default", None)}
 
 
-def _json_body(properties: dict[str, Any]) -> dict[str, Any]:
-    schema = {"type": "object", "additionalProperties": False, "properties": properties}
-    return {"content": {"application/json": {"schema": schema}}}
+def _body(operation: Operation[Any, Any, Any, Any]) -> dict[str, Any]:
+    name = operation.body_type.__name__
+    schema: dict[str, Any] = {"$ref": _TEMPLATE.format(name=name)}
+    content: dict[str, Any] = {"schema": schema}
+    is_required = bool(_required(operation.body_type)) or operation.body_media != "application/json"
+    if operation.body_media == FORM:
+        content = _form(schema)
+    described: dict[str, Any] = {
+        "required": is_required,
+        "content": {operation.body_media: content},
+    }
+    if operation.body_media == LINES:
+        described["description"] = "one such object per line"
+    return described
 
 
-_BODIES: dict[str, Any] = {
-    "multipart": {
-        "required": True,
-        "content": {"multipart/form-data": {"schema": {"$ref": "#/components/schemas/Submission"}}},
-    },
-    "processing": _json_body({"processing": {"type": "string", "enum": list(ProcessingState)}}),
-    "processing_range": _json_body(
-        {
-            "processing": {"type": "string", "enum": list(ProcessingState)},
-            "after": _NUMBER,
-            "up_to": _NUMBER,
-        }
-    ),
-    "rows": {
-        "required": True,
-        "content": {"application/x-ndjson": {"schema": {"$ref": "#/components/schemas/JobRow"}}},
-    },
-    "reason": _json_body({"reason": _TEXT}),
-    "resend": _json_body({"new_version": _TRUTH, "anyway": _TRUTH, "reason": _TEXT}),
-    "resume": _json_body({"unsent": _TRUTH}),
-    "draining": _json_body({"draining": _TRUTH}),
-}
-
-_PART = {
-    "payload": _TEXT,
-    "payload_base64": {"type": "string", "contentEncoding": "base64"},
-    "content_type": _TEXT,
-    "name": _TEXT,
-}
-
-SUBMISSION_FIELDS = (
-    "to",
-    "service",
-    "action",
-    "agreement",
-    "message_id",
-    "key",
-    "conversation",
-    "ref",
-)
-"""Fields of the `message` JSON; `reading` reads exactly these."""
-
-_SCHEMAS: dict[str, Any] = {
-    "Error": {
-        "type": "object",
-        "required": ["error"],
-        "properties": {
-            "error": {
-                "type": "object",
-                "required": ["name", "text"],
-                "properties": {
-                    "name": _TEXT,
-                    "text": _TEXT,
-                    "offsets": {"type": "array", "items": _NUMBER},
-                },
-            }
+def _form(header: dict[str, Any]) -> dict[str, Any]:
+    """A submission: the header as JSON, and documents of any type."""
+    payloads = {"type": "array", "items": _BINARY}
+    return {
+        "schema": {
+            "type": "object",
+            "properties": {"message": header, "payload": payloads},
+            "required": ["message"],
+            "additionalProperties": False,
         },
-    },
-    "Submission": {
-        "type": "object",
-        "required": ["message"],
-        "properties": {
-            "message": {
-                "type": "object",
-                "required": ["to", "service", "action"],
-                "additionalProperties": False,
-                "properties": dict.fromkeys(
-                    (
-                        "to",
-                        "service",
-                        "action",
-                        "agreement",
-                        "message_id",
-                        "key",
-                        "conversation",
-                        "ref",
-                    ),
-                    _TEXT,
-                ),
-            },
-            "payload": {"type": "array", "items": {"type": "string", "format": "binary"}},
+        "encoding": {
+            "message": {"contentType": "application/json"},
+            "payload": {"contentType": "*/*"},
         },
-    },
-    "JobRow": {
-        "type": "object",
-        "required": ["message_id", "to", "service", "action"],
-        "additionalProperties": False,
-        "properties": {
-            "row": {**_NUMBER, "description": "the row's number; makes a repeat the same row"},
-            **dict.fromkeys(
-                ("message_id", "to", "service", "action", "agreement", "conversation", "ref"),
-                _TEXT,
-            ),
-            **_PART,
-            "payloads": {"type": "array", "items": {"type": "object", "properties": _PART}},
-        },
-    },
-    "RowOutcome": {"type": "string", "enum": list(RowOutcome)},
-    "MessageState": {"type": "string", "enum": list(OutboundStatus)},
-    "RecoveryPhase": {"type": "string", "enum": list(RecoveryPhase)},
-    "ResponseState": {"type": "string", "enum": list(ResponseStatus)},
-    "MessageStatus": {"type": "string", "enum": list(MessageStatus)},
-    "ReportedProcessing": {"type": "string", "enum": list(ReportedProcessing)},
-}
+    }
+
+
+def _required(declared: type[Word]) -> list[str]:
+    return [one.name for one in msgspec.structs.fields(declared) if one.required]
+
+
+def _responses(
+    operation: Operation[Any, Any, Any, Any], *, is_guarded: bool
+) -> dict[str, dict[str, Any]]:
+    answers = {str(status): _answer(operation) for status in operation.statuses}
+    names = sorted({*EVERYWHERE, *operation.refusals, *(["Unauthorized"] if is_guarded else [])})
+    for name in names:
+        status = str(REFUSALS[name].status)
+        refused = answers.setdefault(status, _refused())
+        line = f"`{name}`: {REFUSALS[name].meaning}"
+        refused["description"] = "\n\n".join(filter(None, (refused["description"], line)))
+        _allow_refusal(refused)
+    return dict(sorted(answers.items()))
+
+
+def _answer(operation: Operation[Any, Any, Any, Any]) -> dict[str, Any]:
+    return {
+        "description": "Done",
+        "content": {media: {"schema": _content(operation, media)} for media in operation.media},
+    }
+
+
+def _content(operation: Operation[Any, Any, Any, Any], media: str) -> dict[str, Any]:
+    kind = operation.answer_type
+    if media in (ARROW, ANY):
+        return dict(_BINARY)
+    if _is_word(kind):
+        return {"$ref": _TEMPLATE.format(name=kind.__name__)}
+    return {"type": "string"} if media == TEXT else {"type": "object"}
+
+
+_REFUSED: Final = {"$ref": _TEMPLATE.format(name=Refused.__name__)}
+
+
+def _refused() -> dict[str, Any]:
+    return {"description": "", "content": {"application/json": {"schema": dict(_REFUSED)}}}
+
+
+def _allow_refusal(response: dict[str, Any]) -> None:
+    """A status that says something without being a refusal can be one as well (503)."""
+    schema = response["content"]["application/json"]["schema"]
+    if schema != _REFUSED and _REFUSED not in schema.get("anyOf", ()):
+        response["content"]["application/json"]["schema"] = {"anyOf": [schema, dict(_REFUSED)]}

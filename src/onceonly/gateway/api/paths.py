@@ -5,12 +5,25 @@ message `x/payloads/0` is never taken for a payload of the message `x`. Steps th
 spelling alone (`a@b`, `a%40b`) are one step (RFC 3986 §6.2.2).
 """
 
+import re
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 from urllib.parse import quote, unquote
 
+from msgspec import inspect
 from starlette.convertors import Convertor, IntegerConvertor, register_url_convertor
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Match, Route
 
+from onceonly.api.operation import Operation
 from onceonly.gateway.api.answers import refusal
+from onceonly.gateway.api.declared import fields_of
+from onceonly.message.word import Word
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+"""What answers one method of a path."""
 
 
 class _Step(Convertor[str]):
@@ -25,21 +38,66 @@ class _Step(Convertor[str]):
         return quote(value, safe="")
 
 
-class _Number(IntegerConvertor):
-    """A number in a path, of as many digits as any number of a payload has."""
+def _number(digits: int) -> IntegerConvertor:
+    """A number in a path, of as many digits as the greatest that is declared."""
 
-    regex = "[0-9]{1,9}"
+    class Number(IntegerConvertor):
+        regex = f"[0-9]{{1,{digits}}}"
 
-
-class _Offset(IntegerConvertor):
-    """A number in a path, of as many digits as any offset has."""
-
-    regex = "[0-9]{1,18}"
+    return Number()
 
 
 register_url_convertor("step", _Step())
-register_url_convertor("number", _Number())
-register_url_convertor("offset", _Offset())
+
+
+def route_of(operation: Operation[Any, Any, Any, Any]) -> str:
+    """The operation's path, as the router reads it."""
+    declared: type[Word] = operation.path_type
+    fields = fields_of(declared)
+
+    def step(found: re.Match[str]) -> str:
+        kind = fields[found[1]].kind
+        if not isinstance(kind, inspect.IntType):
+            return f"{{{found[1]}:step}}"
+        digits = len(str(kind.le))
+        register_url_convertor(f"number{digits}", _number(digits))
+        return f"{{{found[1]}:number{digits}}}"
+
+    return re.sub(r"{(\w+)}", step, operation.path)
+
+
+class PathRoute(Route):
+    """One path with all its methods: another one is answered 405, and `Allow` says which there are.
+
+    A MessageId may be called like a step of ours (`processing`), so several paths may fit: the
+    first that has the method is meant, and `Allow` has those of all.
+    """
+
+    def __init__(self, path: str, all_routes: "Iterable[PathRoute]") -> None:
+        super().__init__(path, self._answered, methods=[])
+        self._all = all_routes
+        self.endpoints: dict[str, Endpoint] = {}
+
+    def add(self, method: str, endpoint: Endpoint) -> None:
+        """Serve a method; with GET, HEAD."""
+        self.endpoints[method.upper()] = endpoint
+        if method == "get":
+            self.endpoints["HEAD"] = endpoint
+
+    def matches(self, scope: Any) -> tuple[Match, Any]:
+        """Whether the path fits, and the method as well."""
+        match, child = super().matches(scope)
+        if match is Match.NONE or scope["method"] in self.endpoints:
+            return match, child
+        return Match.PARTIAL, child
+
+    async def _answered(self, request: Request) -> Response:
+        endpoint = self.endpoints.get(request.method)
+        if endpoint is None:
+            fitting = (one for one in self._all if one.matches(request.scope)[0] is not Match.NONE)
+            allowed = sorted({method for one in fitting for method in one.endpoints})
+            raise HTTPException(405, headers={"allow": ", ".join(allowed)})
+        return await endpoint(request)
 
 
 def on_steps(application: Any) -> Any:
@@ -49,7 +107,7 @@ def on_steps(application: Any) -> Any:
         try:
             path = _one_spelling(scope["raw_path"].decode("ascii"))
         except UnicodeDecodeError:
-            refused = refusal(400, "InvalidField", "the path is not percent-encoded UTF-8")
+            refused = refusal("InvalidField", "the path is not percent-encoded UTF-8")
             await refused(scope, receive, send)
             return
         await application({**scope, "path": path}, receive, send)

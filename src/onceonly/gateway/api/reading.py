@@ -6,21 +6,19 @@ legal.
 
 import json
 import re
-from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
 from starlette.datastructures import UploadFile
 from starlette.requests import Request
 
+from onceonly.api.fields import PAGE_MAX
+from onceonly.api.jobs import StagedRow
+from onceonly.api.messages import Header, IdempotencyHead, Reason
 from onceonly.gateway.api.answers import shown
+from onceonly.gateway.api.declared import from_members, from_texts, wrong
 from onceonly.gateway.api.forms import HEADER_BYTES_MAX
-from onceonly.gateway.api.openapi import Operation, members_of
 from onceonly.gateway.application.submissions import Part, Submission
-from onceonly.message.errors import LocalError, RemoteError
-from onceonly.message.identity import checked_key, checked_text
-
-LIMIT_MAX = 1000
-"""Most items of one page."""
+from onceonly.message.errors import LocalError
 
 DEPTH_MAX = 32
 """Deepest JSON of a caller; a row of a job with its payloads is three deep."""
@@ -88,28 +86,6 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no number of JSON")
 
 
-def check_query(request: Request, operation: Operation) -> None:
-    """Nothing but what the call reads, and each once: what is not read is not meant."""
-    legal = [name for name, _ in operation.query]
-    given = [name for name, _ in request.query_params.multi_items()]
-    _check_names(given, legal, "parameter")
-    twice = next((name for name in given if given.count(name) > 1), None)
-    if twice is not None:
-        raise LocalError("InvalidField", f"the parameter {twice} is given more than once")
-
-
-def check_members(body: dict[str, Any], operation: Operation) -> None:
-    """Nothing but what the call reads; `parsed` sees to it that no member is there twice."""
-    _check_names(body, members_of(operation), "member")
-
-
-def _check_names(given: Iterable[str], legal: Sequence[str], kind: str) -> None:
-    for name in given:
-        if name not in legal:
-            there = f"legal: {', '.join(legal)}" if legal else "there are none"
-            raise LocalError("InvalidField", f"{shown(name)} is no {kind} of this call; {there}")
-
-
 async def json_object(request: Request) -> dict[str, Any]:
     """The body; empty where there is none."""
     body = await request.body()
@@ -124,158 +100,74 @@ async def json_object(request: Request) -> dict[str, Any]:
     return value
 
 
-SUBMISSION_FIELDS = {
-    "to": "to",
-    "service": "service",
-    "action": "action",
-    "agreement": "agreement_id",
-    "message_id": "message_id",
-    "key": "idempotency_key",
-    "conversation": "conversation_id",
-    "ref": "ref_to_message_id",
-}
-"""Fields of the `message` JSON, and what they are called here."""
-
-
 def submission_of(
     header: Any, parts: list[Part], message_id: str | None, key: str | None
 ) -> Submission:
     """What is asked for; `message_id` of the path and `key` of the head are never contradicted."""
     if not isinstance(header, dict):
         raise LocalError("InvalidMultipart", "the part 'message' is no JSON object")
-    for name, value in header.items():
-        if name not in SUBMISSION_FIELDS:
-            legal = ", ".join(SUBMISSION_FIELDS)
-            raise LocalError("InvalidField", f"{shown(name)} is no field; legal: {legal}")
-        if value is not None and not isinstance(value, str):
-            raise LocalError("InvalidField", f"{name} is not a text")
-    for name in ("to", "service", "action"):
-        if not header.get(name):
-            raise LocalError("InvalidField", f"{name} is missing")
-    fields = {SUBMISSION_FIELDS[name]: value for name, value in header.items()}
-    _put_said(fields, "message_id", message_id, "message_id in the JSON is not the one in the path")
-    _put_said(fields, "idempotency_key", key, "key in the JSON is not the Idempotency-Key")
-    if fields.get("idempotency_key") is not None:
-        _check_key(fields["idempotency_key"])
-    return Submission(parts=parts, **fields)
+    asked = from_members(Header, header)
+    return submission(
+        asked,
+        parts,
+        _said("message_id", message_id, asked.message_id, "the one in the path"),
+        _said("key", key, asked.key, "the Idempotency-Key"),
+    )
 
 
-def _put_said(fields: dict[str, Any], name: str, said: str | None, contradiction: str) -> None:
-    """Put what was said outside of the JSON, where that says nothing else."""
-    if said is None:
-        return
-    if fields.get(name) not in (None, said):
-        raise LocalError("InvalidField", contradiction)
-    fields[name] = said
+def submission(
+    asked: Header | StagedRow, parts: list[Part], message_id: str | None, key: str | None
+) -> Submission:
+    """What is asked for, in the gateway's own words."""
+    return Submission(
+        to=asked.to,
+        service=asked.service,
+        action=asked.action,
+        parts=parts,
+        agreement_id=asked.agreement,
+        message_id=message_id,
+        idempotency_key=key,
+        conversation_id=asked.conversation,
+        ref_to_message_id=asked.ref,
+    )
 
 
-def _check_key(key: str) -> None:
-    """A key that nobody can have meant would make every other submission one with it."""
-    try:
-        checked_key(key)
-    except RemoteError as error:
-        raise LocalError("InvalidField", error.description) from error
+def _said(name: str, outside: str | None, inside: str | None, where: str) -> str | None:
+    """What is said outside of the JSON, where that says nothing else."""
+    if outside is not None and inside not in (None, outside):
+        text = f"{name} in the JSON is not {where}"
+        raise wrong(name, inside, f"{shown(outside)}, or none", text)
+    return inside if outside is None else outside
 
 
 def key_of(request: Request) -> str | None:
     """The business key of the head, which is the text that its bytes are in UTF-8."""
     given = request.headers.getlist("idempotency-key")
-    if len(given) > 1:
-        raise LocalError("InvalidField", "the Idempotency-Key is given more than once")
     try:
-        return given[0].encode("latin-1").decode() if given else None
+        texts = [("Idempotency-Key", one.encode("latin-1").decode()) for one in given]
     except UnicodeDecodeError as error:
         raise LocalError("InvalidField", "the Idempotency-Key is not UTF-8") from error
+    return from_texts(IdempotencyHead, texts).key
 
 
-def one_line(value: Any, name: str) -> str:
-    """The value as one line of text."""
-    if not isinstance(value, str):
-        raise LocalError("InvalidField", f"{name} is not a text")
-    try:
-        return checked_text(value, name)
-    except RemoteError as error:
-        raise LocalError("InvalidField", error.description) from error
-
-
-def reason_of(body: dict[str, Any], default: str) -> str:
-    """The reason that a body gives, or the default where it gives none."""
-    value = body.get("reason")
-    return default if value is None or value == "" else one_line(value, "reason")
+def needed_reason(reason: str | None) -> str:
+    """Why a person wants this, who has to say it."""
+    if reason is None or not reason.strip():
+        text = "reason says why, in a text that is not empty"
+        raise wrong("reason", reason, "a text that is not empty", text)
+    return reason.strip()[:REASON_LENGTH_MAX]
 
 
 REASON_LENGTH_MAX = 500
 """Of a reason that has to be given, which becomes a row."""
 
 
-def needed_reason(body: dict[str, Any]) -> str:
-    """Why a person wants this, who has to say it."""
-    reason = body.get("reason")
-    if not isinstance(reason, str) or not reason.strip():
-        raise LocalError("InvalidField", "reason says why, in a text that is not empty")
-    return reason.strip()[:REASON_LENGTH_MAX]
+def line_of(reason: str | None, default: str) -> str:
+    """The reason as one line of text, or the default where none is given."""
+    given = from_members(Reason, {"reason": reason}).reason
+    return given or default
 
 
-def whole(request: Request, name: str, default: int) -> int:
-    """A whole number of the query."""
-    text = request.query_params.get(name)
-    if text is None:
-        return default
-    if not (text.isascii() and text.isdecimal() and len(text) < 20 and int(text) < 1 << 63):
-        raise LocalError("InvalidField", f"{name} {shown(text)} is not a whole number")
-    return int(text)
-
-
-_ITEMS = "items"
-"""The step behind which an offset stands, or a MessageId in the query; and a legal MessageId."""
-
-
-def item_of(request: Request) -> tuple[str | None, int | None]:
-    """MessageId and offset of the inbox item that a call is about; one of them may be missing."""
-    if "offset" in request.path_params:
-        return None, request.path_params["offset"]
-    named = request.query_params.get("message_id", _ITEMS)
-    message_id = request.path_params.get("message_id", named)
-    is_there = "offset" in request.query_params
-    return message_id, whole(request, "offset", 0) if is_there else None
-
-
-def number(request: Request, name: str, default: float) -> float:
-    """A finite number of the query, not below zero."""
-    text = request.query_params.get(name)
-    try:
-        value = default if text is None else float(text)
-    except ValueError as error:
-        raise LocalError("InvalidField", f"{name} {shown(text)} is not a number") from error
-    if not 0 <= value < float("inf"):
-        raise LocalError("InvalidField", f"{name} {shown(text)} is not a time")
-    return value
-
-
-def limit_of(request: Request) -> int:
-    """How many items a page may have."""
-    return max(1, min(whole(request, "limit", 100), LIMIT_MAX))
-
-
-def flag(body: dict[str, Any], name: str) -> bool:
-    """A truth value of the body, false where it is not there."""
-    value = body.get(name, False)
-    if not isinstance(value, bool):
-        raise LocalError("InvalidField", f"{name} is neither true nor false")
-    return value
-
-
-def count(body: dict[str, Any], name: str, default: int | None) -> int:
-    """A whole number of the body, which has to be there where there is no default."""
-    value = body.get(name, default)
-    if type(value) is not int or not 0 <= value < 1 << 63:
-        raise LocalError("InvalidField", f"{name} {shown(value)} is not a whole number")
-    return value
-
-
-def one_of(request: Request, name: str, words: Sequence[str]) -> str:
-    """A word of the query, the first of `words` where it is not there."""
-    word = request.query_params.get(name, words[0])
-    if word not in words:
-        raise LocalError("InvalidField", f"{name} {shown(word)} is none of {', '.join(words)}")
-    return word
+def page_limit(limit: int) -> int:
+    """How many items a page of this `limit` has."""
+    return max(1, min(limit, PAGE_MAX))

@@ -7,6 +7,7 @@ from itertools import chain
 from typing import Any
 
 from onceonly import __version__
+from onceonly.api.operating import Drill, Health, PartnerPair, Ping
 from onceonly.gateway.bugs import Bugs
 from onceonly.gateway.config import Configuration
 from onceonly.gateway.desk import Desk
@@ -174,7 +175,7 @@ class Operations:
         """
         await self._desk.run(partial(operating.inquire, message_id=message_id))
 
-    async def ping(self, partner: str, wait_s: float) -> list[dict[str, Any]]:
+    async def ping(self, partner: str, wait_s: float) -> tuple[Ping, ...]:
         """Ask a partner under each agreement whether it takes messages (level 2).
 
         Raises `LocalError` (UnknownPartner).
@@ -182,16 +183,17 @@ class Operations:
         agreements = [one for one in self._agreements if partner in map(str, one.their_ids)]
         if not agreements:
             raise LocalError("UnknownPartner", f"no agreement is with {partner!r}")
-        return [
+        pings = [
             ping_shape(one, await self._desk.questions.ping(one, wait_s), self._desk.clock.at())
             for one in agreements
         ]
+        return tuple(pings)
 
     def set_draining(self, *, is_draining: bool) -> None:
         """Whether partners that ask first are told to send nothing; not kept over a restart."""
         self._inquiries.is_draining = is_draining
 
-    def partners(self) -> list[dict[str, Any]]:
+    def partners(self) -> tuple[PartnerPair, ...]:
         """Every pair that the agreements allow or the store knows, in order."""
         known = {(view.role, view.pair): view for view in self._desk.snapshot().list_pairs()}
         terms: dict[tuple[Role, Pair], DeliveryTerms | None] = dict.fromkeys(known)
@@ -206,15 +208,15 @@ class Operations:
             view = known.get((role, pair)) or _fresh(role, pair, snapshot)
             outcomes = [snapshot.list_outcomes(one, 1) for one in view.in_flight]
             shapes.append(partner_shape(view, terms[role, pair], chain.from_iterable(outcomes)))
-        return shapes
+        return tuple(shapes)
 
-    async def suspend(self, partner: str, reason: str) -> list[dict[str, Any]]:
+    async def suspend(self, partner: str, reason: str) -> tuple[PartnerPair, ...]:
         """Suspend sending to a partner. Raises `LocalError` (UnknownPartner)."""
         for pair in self._pairs_with(partner):
             await self._desk.run(partial(operating.suspend, pair=pair, reason=reason))
         return self._partner(partner)
 
-    async def resume(self, partner: str) -> list[dict[str, Any]]:
+    async def resume(self, partner: str) -> tuple[PartnerPair, ...]:
         """Resume both directions with a partner, whose incidents the operator has seen.
 
         Raises `LocalError` (UnknownPartner).
@@ -261,9 +263,9 @@ class Operations:
             raise LocalError("UnknownPartner", f"no agreement is with {partner!r}")
         return sorted(pairs)
 
-    def _partner(self, partner: str) -> list[dict[str, Any]]:
+    def _partner(self, partner: str) -> tuple[PartnerPair, ...]:
         names = {pair.to_party for pair in self._pairs_with(partner)}
-        return [shape for shape in self.partners() if shape["partner"] in names]
+        return tuple(shape for shape in self.partners() if shape.partner in names)
 
     async def publish(self) -> int:
         """Publish the journal's new rows; returns how many.
@@ -286,21 +288,21 @@ class Operations:
             reader=reader_of(self._configuration.lake_group),
         )
 
-    def health(self) -> dict[str, Any]:
+    def health(self) -> Health:
         """Who this is, and whether its times and faults are real. Raises `StoreFailed` (R-47)."""
         if self._desk.failure is not None:
             raise self._desk.failure
         drill = self._configuration.drill
-        return {
-            "status": "ok",
-            "version": __version__,
-            "party": [str(party) for party in self._configuration.party],
-            "store_epoch": self._store.epoch,
-            "draining": self._inquiries.is_draining,
-            "drill": None
+        return Health(
+            status="ok",
+            version=__version__,
+            party=tuple(map(str, self._configuration.party)),
+            store_epoch=self._store.epoch,
+            draining=self._inquiries.is_draining,
+            drill=None
             if drill is None
-            else {"clock_rate": drill.clock_rate, "failpoints": drill.failpoints},
-        }
+            else Drill(clock_rate=drill.clock_rate, failpoints=drill.failpoints),
+        )
 
     def metrics(self) -> tuple[str, str]:
         """Prometheus text and its content type."""

@@ -17,6 +17,7 @@ from onceonly import __version__
 
 PACKAGES = (
     "message",
+    "api",
     "protocol",
     "journal",
     "wire",

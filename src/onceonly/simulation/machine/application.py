@@ -158,7 +158,7 @@ class Application:
         process = self._node.process
         if process is None or not process.is_ready:
             return
-        if process.gateway.operations.health()["draining"]:
+        if process.gateway.operations.health().draining:
             self.operate("set_draining", is_draining=False)
         closed = {
             view.pair

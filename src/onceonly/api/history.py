@@ -1,0 +1,67 @@
+"""The journal over the API: its rows, and which of them are asked for."""
+
+from onceonly.api.fields import Digest, Instant, Limit, Number
+from onceonly.message.event import Direction, Event
+from onceonly.message.word import Word
+
+
+class JournalRow(Word, kw_only=True, omit_defaults=True):
+    """One journal row; what has no value is left out.
+
+    `at` is text; the other instants are as the row has them, in microseconds since 1970 in UTC.
+    """
+
+    party: str
+    event: Event
+    at: Instant
+    monotonic_ns: int
+    direction: Direction | None = None
+    from_party: str | None = None
+    to_party: str | None = None
+    message_id: str | None = None
+    ref_to_message_id: str | None = None
+    conversation_id: str | None = None
+    agreement_id: str | None = None
+    profile: str | None = None
+    semantics: str | None = None
+    service: str | None = None
+    action: str | None = None
+    sequence_number: int | None = None
+    attempt: int | None = None
+    transport: str | None = None
+    endpoint: str | None = None
+    outcome: str | None = None
+    status_code: int | None = None
+    error_code: str | None = None
+    severity: str | None = None
+    size_bytes: int | None = None
+    digest: Digest | None = None
+    hop: int | None = None
+    actor: str | None = None
+    reason: str | None = None
+    header_digest: Digest | None = None
+    message_timestamp_at: int | None = None
+    time_to_live_at: int | None = None
+    ack_requested: str | None = None
+    receipt_requested: str | None = None
+    schema_version: int
+    seq: int
+    store_epoch: int
+    chain_hash: str
+
+
+class JournalQuery(Word, kw_only=True, omit_defaults=True):
+    """Which journal rows: those above a seq, or with `message_id` every one about that message."""
+
+    after: Number = 0
+    limit: Limit = 100
+    message_id: str | None = None
+
+
+class JournalPage(Word, kw_only=True):
+    """Journal rows in order; `last_seq` is the last in the store, whose name is `store_id`."""
+
+    records: tuple[JournalRow, ...]
+    last_seq: int
+    store_id: str | None
+    """Null before the store's first row."""

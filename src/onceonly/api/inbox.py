@@ -1,0 +1,128 @@
+"""The inbox over the API: what came, its payloads, and what the application says of it."""
+
+from typing import Literal
+
+from msgspec import UNSET, UnsetType
+
+from onceonly.api.fields import (
+    NUMBER_MAX,
+    Digest,
+    Instant,
+    Limit,
+    Name,
+    Number,
+    PathNumber,
+    PathOffset,
+    Seconds,
+)
+from onceonly.api.messages import Sent
+from onceonly.api.words import ProcessingState
+from onceonly.message.word import Word
+
+
+class OffsetPath(Word, kw_only=True):
+    """The item that a call is about, by its offset."""
+
+    offset: PathOffset
+
+
+class OffsetPayloadPath(OffsetPath, kw_only=True):
+    """A payload of it."""
+
+    n: PathNumber
+
+
+class ItemPath(Word, kw_only=True):
+    """The item that a call is about, by its MessageId."""
+
+    message_id: Name
+
+
+class ItemPayloadPath(ItemPath, kw_only=True):
+    """A payload of it."""
+
+    n: PathNumber
+
+
+class PayloadPath(Word, kw_only=True):
+    """A payload of the item that the query names."""
+
+    n: PathNumber
+
+
+class WhichOffset(Word, kw_only=True, omit_defaults=True):
+    """Which of several items with one MessageId."""
+
+    offset: Number | None = None
+
+
+class WhichItem(WhichOffset, kw_only=True, omit_defaults=True):
+    """The item, by a MessageId that no other has, or with its offset."""
+
+    message_id: str = "items"
+
+
+class InboxQuery(Word, kw_only=True, omit_defaults=True):
+    """Which received messages, and with `inline` their bytes."""
+
+    after: Number = 0
+    limit: Limit = 100
+    up_to: Number = NUMBER_MAX
+    wait: Seconds = 0.0
+    payloads: Literal["none", "inline"] = "none"
+
+
+class Payload(Word, kw_only=True):
+    """One payload of a received message.
+
+    `body` is there where it was asked for; null, if it is too large to come along.
+    """
+
+    n: int
+    name: str
+    content_type: str
+    size_bytes: int
+    digest: Digest
+    href: str
+    body: bytes | UnsetType | None = UNSET
+
+
+class InboxItem(Sent, kw_only=True):
+    """A received message in the inbox."""
+
+    offset: int
+    digest: Digest
+    header_digest: Digest | None
+    processing: ProcessingState
+    received_at: Instant
+    handed_over_at: Instant
+    payloads: tuple[Payload, ...]
+
+
+class InboxPage(Word, kw_only=True):
+    """Received messages in order; `last_offset` is the last in the store named `store_id`."""
+
+    items: tuple[InboxItem, ...]
+    last_offset: int
+    store_id: str | None
+    """Null before the store's first row."""
+
+
+class Processing(Word, kw_only=True, forbid_unknown_fields=True):
+    """How far the application is."""
+
+    processing: ProcessingState
+
+
+class ProcessingRange(Word, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """How far the application is with everything above `after`, up to `up_to`."""
+
+    processing: ProcessingState
+    after: Number = 0
+    up_to: Number
+
+
+class Moved(Word, kw_only=True):
+    """How many items a report changed."""
+
+    moved: int

@@ -1,0 +1,221 @@
+"""Messages as they are submitted, listed, looked at and acted on."""
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from onceonly.api.fields import (
+    Choice,
+    Digest,
+    FullLine,
+    Identifier,
+    Instant,
+    Limit,
+    Line,
+    Name,
+    Number,
+    Why,
+)
+from onceonly.api.history import JournalRow
+from onceonly.api.words import (
+    MessageState,
+    PairState,
+    RecoveryPhase,
+    ResponseState,
+    TakenUp,
+    TransmissionOutcome,
+)
+from onceonly.message.message import DeliverySemantics
+from onceonly.message.signals import MessageStatus, ReportedProcessing
+from onceonly.message.word import Word, field
+
+
+class MessagePath(Word, kw_only=True):
+    """The message that a call is about."""
+
+    message_id: Name
+
+
+class NewMessagePath(Word, kw_only=True):
+    """The message that a call submits."""
+
+    message_id: Identifier
+
+
+class IdempotencyHead(Word, kw_only=True, omit_defaults=True):
+    """What the head of a submission can say."""
+
+    key: FullLine | None = field(default=None, name="Idempotency-Key")
+    """A business key, in UTF-8; the same again returns the first submission."""
+
+
+class Header(Word, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """The part `message` of a submission."""
+
+    to: Annotated[str, Meta(description="PartyId of the partner", min_length=1)]
+    service: FullLine
+    """What the message is for."""
+    action: FullLine
+    """What the partner should do."""
+    agreement: str | None = None
+    """TPAId, if there are several agreements with the partner."""
+    message_id: Choice | None = None
+    """The MessageId to use; chosen by the gateway if absent."""
+    key: FullLine | None = None
+    """Business key; the same again returns the first submission."""
+    conversation: Choice | None = None
+    """ConversationId to join; if absent, a new one, which is the MessageId."""
+    ref: Identifier | None = None
+    """MessageId that this message answers."""
+
+
+class Sent(Word, kw_only=True):
+    """What the header of a message says, sent or received."""
+
+    message_id: str
+    from_ids: tuple[str, ...] = field(name="from")
+    to_ids: tuple[str, ...] = field(name="to")
+    agreement: str
+    conversation: str
+    service: str
+    action: str
+    ref: str | None
+    semantics: DeliverySemantics
+    timestamp: Instant
+    size_bytes: int
+
+
+class PairCondition(Word, kw_only=True):
+    """How the pair of a message stands."""
+
+    state: PairState
+    reason: str | None
+
+
+class Recovery(Word, kw_only=True):
+    """What is asked about a message, and what its partner last said."""
+
+    phase: RecoveryPhase
+    asked: int
+    wants_new_version: bool
+    replaced_by: str | None
+    status: MessageStatus | None
+    processing: ReportedProcessing | None
+    reported_at: Instant | None
+
+
+class Response(Word, kw_only=True):
+    """How the business response to a message stands (level 5)."""
+
+    state: ResponseState
+    due_at: Instant | None
+
+
+class OutboundMessage(Sent, kw_only=True):
+    """An outbound message: what it is, where it stands, and what comes next.
+
+    `pair`, `recovery` and `response` are null in lists.
+    """
+
+    state: MessageState
+    is_final: bool
+    attempt: int
+    episode: int
+    sequence_number: int | None
+    error_code: str | None
+    digest: Digest
+    header_digest: Digest | None
+    submitted_at: Instant
+    settled_at: Instant | None
+    expires_at: Instant | None
+    is_certain: bool | None
+    resend_of: str | None
+    resent_as: str | None
+    pair: PairCondition | None
+    recovery: Recovery | None
+    response: Response | None
+
+
+class Receipt(OutboundMessage, kw_only=True):
+    """A message that was submitted; `replayed` if it was submitted before."""
+
+    replayed: bool
+
+
+class Said(Word, kw_only=True):
+    """When a partner said something, and what."""
+
+    at: Instant
+    said: str | None
+
+
+class LastOutcome(Word, kw_only=True):
+    """How the last transmission ended, in words as well."""
+
+    at: Instant
+    endpoint: str | None
+    attempt: int | None
+    outcome: TransmissionOutcome
+    status_code: int | None
+    words: str
+
+
+class MessageDetail(OutboundMessage, kw_only=True):
+    """An outbound message, and what the journal has of it.
+
+    `reason` belongs to `error_code`: null where that is.
+    """
+
+    reason: str | None
+    last_outcome: LastOutcome | None
+    acknowledgment: Said | None
+    report: Said | None
+    receipts: tuple[Instant, ...]
+    timeline: tuple[JournalRow, ...]
+
+
+class MessagesQuery(Word, kw_only=True, omit_defaults=True):
+    """Which outbound messages to list."""
+
+    state: MessageState | None = None
+    to: str | None = None
+    conversation: str | None = None
+    after: Number = 0
+    limit: Limit = 100
+
+
+class MessagePage(Word, kw_only=True):
+    """A page of outbound messages; `next_after` is null on the last."""
+
+    messages: tuple[OutboundMessage, ...]
+    next_after: int | None
+
+
+class Resend(Word, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """How a message is sent again.
+
+    Without `anyway` the reason is one line of text; with it there must be one.
+    """
+
+    new_version: bool = False
+    anyway: bool = False
+    reason: str | None = None
+
+
+class ResumeMessage(Word, kw_only=True, forbid_unknown_fields=True):
+    """Why a message may go on."""
+
+    reason: Why
+
+
+class ResumedMessage(Word, kw_only=True):
+    """What went on, a word for each place where the message had waited."""
+
+    message_id: str
+    taken_up: tuple[TakenUp, ...]
+
+
+class Reason(Word, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Why; goes into the journal."""
+
+    reason: Line | None = None

@@ -1,0 +1,153 @@
+"""What operators see and do over the API: partners, incidents, notices, health, publishing."""
+
+from onceonly.api.fields import PING_WAIT_S, Instant, Name, Seconds
+from onceonly.api.messages import LastOutcome
+from onceonly.api.words import MessageState, NoticeKind, PairState, Role, TransmissionOutcome
+from onceonly.message.errors import ErrorCode, Severity
+from onceonly.message.word import Word, field
+
+
+class PartnerPath(Word, kw_only=True):
+    """The partner that a call is about."""
+
+    partner: Name
+
+
+class PartnerPair(Word, kw_only=True):
+    """One side of a pair, as operators see it; `window` and `verdict_after_s` where we send."""
+
+    partner: str
+    role: Role
+    from_party: str = field(name="from")
+    to_party: str = field(name="to")
+    state: PairState
+    reason: str | None
+    trouble: str | None
+    sequence_number: int | None
+    in_flight: tuple[str, ...]
+    window: int | None
+    queued: int
+    verdict_after_s: int | None
+    last_outcome: LastOutcome | None
+
+
+class PartnerPairs(Word, kw_only=True):
+    """Pairs with partners, both directions."""
+
+    partners: tuple[PartnerPair, ...]
+
+
+class Resume(Word, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Whether what never left is sent again."""
+
+    unsent: bool = False
+
+
+class ResumedPartner(PartnerPairs, kw_only=True):
+    """The partner's pairs, and how many messages were sent again."""
+
+    resent: int
+
+
+class PingQuery(Word, kw_only=True, omit_defaults=True):
+    """How long to wait for the answer."""
+
+    wait: Seconds = PING_WAIT_S
+
+
+class Ping(Word, kw_only=True):
+    """What a Ping of a partner showed; `available` is null without an answer."""
+
+    partner: str
+    agreement: str
+    outcome: TransmissionOutcome
+    available: bool | None
+    at: Instant
+
+
+class Pings(Word, kw_only=True):
+    """A Ping under each agreement with a partner."""
+
+    pings: tuple[Ping, ...]
+
+
+class IncidentsQuery(Word, kw_only=True, omit_defaults=True):
+    """Which incidents: the open ones, or with `all`, whatever its value, every one."""
+
+    is_all: str | None = field(default=None, name="all")
+
+
+class Incident(Word, kw_only=True):
+    """Something for an operator; of trouble with a partner, how many messages it concerns."""
+
+    incident_id: int
+    role: Role
+    from_party: str = field(name="from")
+    to_party: str = field(name="to")
+    reason: str
+    message_id: str | None
+    is_trouble: bool
+    messages: dict[MessageState, int] | None
+    opened_at: Instant
+    resolved_at: Instant | None
+
+
+class Incidents(Word, kw_only=True):
+    """What an operator has to look at."""
+
+    incidents: tuple[Incident, ...]
+
+
+class Notice(Word, kw_only=True):
+    """One notice for the application."""
+
+    number: int
+    message_id: str
+    kind: NoticeKind
+    severity: Severity
+    error_code: ErrorCode
+    reason: str
+    episode: int
+    at: Instant
+
+
+class NoticePage(Word, kw_only=True):
+    """Notices above a number, in order."""
+
+    notices: tuple[Notice, ...]
+
+
+class Draining(Word, kw_only=True, forbid_unknown_fields=True):
+    """Whether partners that ask first are told to send nothing."""
+
+    draining: bool
+
+
+class Published(Word, kw_only=True):
+    """How many journal rows were published."""
+
+    published: int
+
+
+class Drill(Word, kw_only=True):
+    """What is not real in a drill."""
+
+    clock_rate: float
+    failpoints: dict[str, int]
+
+
+class Health(Word, kw_only=True):
+    """Who the gateway is, and whether its times and faults are real."""
+
+    status: str
+    version: str
+    party: tuple[str, ...]
+    store_epoch: int
+    draining: bool
+    drill: Drill | None
+
+
+class Readiness(Word, kw_only=True):
+    """Whether packages and submissions are taken."""
+
+    ready: bool

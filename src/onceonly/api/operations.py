@@ -1,0 +1,512 @@
+"""Every call of the API. A route exists only for what stands here."""
+
+from typing import Any, Final
+
+from onceonly.api import history, inbox, jobs, messages, operating
+from onceonly.api.operation import ANY, ARROW, FORM, JSON, LINES, TEXT, A, B, Nothing, Operation, P
+from onceonly.api.words import ProcessingState
+from onceonly.message.word import Word
+
+_UNSENDABLE = ("AmbiguousAgreement", "UnknownAgreement", "UnknownPartner", "TooManyPayloads")
+_SUBMIT = (
+    *("LengthRequired", "InvalidMultipart", "PayloadTooLarge", "QueueFull", "StoreFull"),
+    *("MessageIdTaken", "IdempotencyKeyTaken", *_UNSENDABLE),
+)
+_STAGE = ("LengthRequired", "PayloadTooLarge", "RunOver", "AttemptOver", "StoreFull")
+
+POST_MESSAGE: Final = Operation(
+    name="postMessage",
+    method="post",
+    path="/v1/messages",
+    summary="Submit a message; idempotent on its message_id or the Idempotency-Key header",
+    path_type=Nothing,
+    query_type=Nothing,
+    head_type=messages.IdempotencyHead,
+    body_type=messages.Header,
+    body_media=FORM,
+    answer_type=messages.Receipt,
+    statuses=(201, 200),
+    refusals=_SUBMIT,
+)
+LIST_MESSAGES: Final = Operation(
+    name="listMessages",
+    method="get",
+    path="/v1/messages",
+    summary="List outbound messages, oldest first",
+    path_type=Nothing,
+    query_type=messages.MessagesQuery,
+    body_type=Nothing,
+    answer_type=messages.MessagePage,
+)
+PUT_MESSAGE: Final = Operation(
+    name="putMessage",
+    method="put",
+    path="/v1/messages/{message_id}",
+    summary="Submit a message under this MessageId; again with the same content changes nothing",
+    path_type=messages.NewMessagePath,
+    query_type=Nothing,
+    head_type=messages.IdempotencyHead,
+    body_type=messages.Header,
+    body_media=FORM,
+    answer_type=messages.Receipt,
+    statuses=(201, 200),
+    refusals=_SUBMIT,
+)
+GET_MESSAGE: Final = Operation(
+    name="getMessage",
+    method="get",
+    path="/v1/messages/{message_id}",
+    summary="State and timeline of an outbound message",
+    path_type=messages.MessagePath,
+    query_type=Nothing,
+    body_type=Nothing,
+    answer_type=messages.MessageDetail,
+    refusals=("NotFound",),
+)
+CANCEL_MESSAGE: Final = Operation(
+    name="cancelMessage",
+    method="post",
+    path="/v1/messages/{message_id}/cancel",
+    summary="Take a message back: 200 where no byte left, 202 where the receiver is asked",
+    path_type=messages.MessagePath,
+    query_type=Nothing,
+    body_type=Nothing,
+    answer_type=messages.OutboundMessage,
+    statuses=(200, 202),
+    refusals=("NotFound", "NotCancellable", "StoreFull"),
+)
+RESEND_MESSAGE: Final = Operation(
+    name="resendMessage",
+    method="post",
+    path="/v1/messages/{message_id}/resend",
+    summary="Send a message again that was given up: under its id, or its content as a new message "
+    "(`resent_as`) where it certainly was not delivered. `new_version`: the partner is asked "
+    "to cancel it first (202); `anyway`: as a new message though it may be delivered twice, "
+    "with a `reason`",
+    path_type=messages.MessagePath,
+    query_type=Nothing,
+    body_type=messages.Resend,
+    answer_type=messages.OutboundMessage,
+    statuses=(200, 202),
+    refusals=("NotFound", "NotResendable", "NotCancellable", "QueueFull", "StoreFull"),
+)
+REQUEST_STATUS: Final = Operation(
+    name="requestStatus",
+    method="post",
+    path="/v1/messages/{message_id}/status-request",
+    summary="Ask the partner how a message stands (202); the answer is in `recovery`",
+    path_type=messages.MessagePath,
+    query_type=Nothing,
+    body_type=Nothing,
+    answer_type=messages.OutboundMessage,
+    statuses=(202,),
+    refusals=("NotFound", "NeverSent", "StoreFull"),
+)
+RESUME_MESSAGE: Final = Operation(
+    name="resumeMessage",
+    method="post",
+    path="/v1/messages/{message_id}/resume",
+    summary="Let a message go on that a bug of onceonly parked, sent, forwarded or received; "
+    "a received one that is stored and not handed over, also without a bug",
+    path_type=messages.MessagePath,
+    query_type=Nothing,
+    body_type=messages.ResumeMessage,
+    answer_type=messages.ResumedMessage,
+    refusals=("NotFound", "NotParked", "NotResendable", "StoreFull"),
+)
+LIST_JOBS: Final = Operation(
+    name="listJobs",
+    method="get",
+    path="/v1/jobs",
+    summary="Jobs and what became of their rows, oldest first",
+    path_type=Nothing,
+    query_type=jobs.PageQuery,
+    body_type=Nothing,
+    answer_type=jobs.JobPage,
+)
+PUT_JOB_MESSAGE: Final = Operation(
+    name="putJobMessage",
+    method="put",
+    path="/v1/jobs/{job}/messages/{message_id}",
+    summary="Stage a message in a job: durable, and not sent before the job is released",
+    path_type=jobs.JobMessagePath,
+    query_type=jobs.StageOneQuery,
+    head_type=messages.IdempotencyHead,
+    body_type=messages.Header,
+    body_media=FORM,
+    answer_type=jobs.RowAnswer,
+    statuses=(201, 200),
+    refusals=("InvalidMultipart", "MessageIdTaken", "IdempotencyKeyTaken", *_UNSENDABLE, *_STAGE),
+)
+POST_JOB_MESSAGES: Final = Operation(
+    name="postJobMessages",
+    method="post",
+    path="/v1/jobs/{job}/messages",
+    summary="Stage many messages, one JSON object per line: one commit, one answer per row",
+    path_type=jobs.JobPath,
+    query_type=jobs.StageQuery,
+    body_type=jobs.StagedRow,
+    body_media=LINES,
+    answer_type=jobs.StagedRows,
+    refusals=("TooManyRows", *_STAGE),
+)
+LIST_REJECTS: Final = Operation(
+    name="listRejects",
+    method="get",
+    path="/v1/jobs/{job}/rejects",
+    summary="Rows of a job that were rejected, and why",
+    path_type=jobs.AnyJobPath,
+    query_type=jobs.PageQuery,
+    body_type=Nothing,
+    answer_type=jobs.RejectPage,
+)
+RELEASE_JOB: Final = Operation(
+    name="releaseJob",
+    method="post",
+    path="/v1/jobs/{job}/release",
+    summary="Send what is staged in a job, or in one run of it, in the order of its rows; again, "
+    "it changes nothing. Refused if of the run are fewer than `staged` accepted rows there",
+    path_type=jobs.AnyJobPath,
+    query_type=jobs.ReleaseQuery,
+    body_type=Nothing,
+    answer_type=jobs.ReleasedJob,
+    refusals=("NotFound", "JobChanged", "RunOver", "StoreFull"),
+)
+GET_JOB: Final = Operation(
+    name="getJob",
+    method="get",
+    path="/v1/jobs/{job}",
+    summary="What became of the rows of a job",
+    path_type=jobs.AnyJobPath,
+    query_type=Nothing,
+    body_type=Nothing,
+    answer_type=jobs.Job,
+    refusals=("NotFound",),
+)
+DROP_JOB: Final = Operation(
+    name="dropJob",
+    method="delete",
+    path="/v1/jobs/{job}",
+    summary="Forget what is staged in a job, or in one run of it, and not released",
+    path_type=jobs.JobPath,
+    query_type=jobs.NamedRunQuery,
+    body_type=Nothing,
+    answer_type=jobs.Dropped,
+    refusals=("StoreFull",),
+)
+LIST_INBOX: Final = Operation(
+    name="listInbox",
+    method="get",
+    path="/v1/inbox",
+    summary="Received messages above an offset, in order; waits up to `wait` seconds for one. "
+    "`payloads=inline` adds their bytes; as an Arrow stream (Accept), they are in it",
+    path_type=Nothing,
+    query_type=inbox.InboxQuery,
+    body_type=Nothing,
+    answer_type=inbox.InboxPage,
+    media=(JSON, ARROW),
+)
+REPORT_RANGE: Final = Operation(
+    name="reportProcessingOfRange",
+    method="post",
+    path="/v1/inbox/processing",
+    summary="Report a processing state for all messages above `after` up to the offset `up_to`; "
+    "what has come further stays as it is",
+    path_type=Nothing,
+    query_type=Nothing,
+    body_type=inbox.ProcessingRange,
+    answer_type=inbox.Moved,
+    refusals=("StoreFull",),
+)
+
+
+AnyOperation = Operation[Any, Any, Any, Any]
+
+
+class ItemCalls(Word, kw_only=True):
+    """The calls about one item of the inbox, which is named in three ways."""
+
+    get: Operation[Any, Any, Nothing, inbox.InboxItem]
+    payload: Operation[Any, Any, Nothing, bytes]
+    report: Operation[Any, Any, inbox.Processing, inbox.InboxItem]
+    refuse: Operation[Any, Any, messages.Reason, inbox.InboxItem]
+
+    @property
+    def all(self) -> tuple[AnyOperation, ...]:
+        """The four."""
+        return (self.get, self.payload, self.report, self.refuse)
+
+
+def _of_item(
+    path: str,
+    how: tuple[str, str],
+    path_type: type[P],
+    payload_path_type: type[Word],
+    query_type: type[Word],
+) -> ItemCalls:
+    name, words = how
+    states = ", ".join(ProcessingState.__args__)  # type: ignore[attr-defined]  # because a Literal has them
+    unfound = ("NotFound", "Ambiguous")
+    unreported = (
+        *(*unfound, "UnknownAgreement", "Cancelled", "ProcessingWentBack", "Refused"),
+        "StoreFull",
+    )
+
+    def call(
+        verb: str, tail: str, summary: str, body: type[B], answer: type[A], **more: Any
+    ) -> Operation[Any, Any, B, A]:
+        return Operation(
+            name=f"{verb}{name}",
+            path=f"{path}{tail}",
+            summary=summary,
+            query_type=query_type,
+            body_type=body,
+            answer_type=answer,
+            **{"method": "post", "path_type": path_type, **more},
+        )
+
+    return ItemCalls(
+        get=call(
+            "getItem",
+            "",
+            f"One received message, {words}",
+            Nothing,
+            inbox.InboxItem,
+            method="get",
+            refusals=(*unfound, "Cancelled"),
+        ),
+        payload=call(
+            "getPayload",
+            "/payloads/{n}",
+            f"The bytes of a payload of it, {words}",
+            Nothing,
+            bytes,
+            method="get",
+            path_type=payload_path_type,
+            media=(ANY,),
+            refusals=unfound,
+        ),
+        report=call(
+            "reportProcessing",
+            "/processing",
+            f"Report the application's processing state of it, {words}: {states}",
+            inbox.Processing,
+            inbox.InboxItem,
+            refusals=unreported,
+        ),
+        refuse=call(
+            "refuse",
+            "/refuse",
+            f"Say that the application will not process it, and why, {words}",
+            messages.Reason,
+            inbox.InboxItem,
+            refusals=unreported,
+        ),
+    )
+
+
+BY_OFFSET: Final = _of_item(
+    "/v1/inbox/items/{offset}",
+    ("ByOffset", "by its offset"),
+    inbox.OffsetPath,
+    inbox.OffsetPayloadPath,
+    Nothing,
+)
+BY_QUERY: Final = _of_item(
+    "/v1/inbox/items",
+    (
+        "ByQuery",
+        "by its MessageId, if one item has it alone (409 `Ambiguous` names the offsets)",
+    ),
+    Nothing,
+    inbox.PayloadPath,
+    inbox.WhichItem,
+)
+BY_MESSAGE_ID: Final = _of_item(
+    "/v1/inbox/{message_id}",
+    ("ByMessageId", "by its MessageId, if one item has it alone or `offset` says which"),
+    inbox.ItemPath,
+    inbox.ItemPayloadPath,
+    inbox.WhichOffset,
+)
+ITEM_CALLS: Final = (BY_OFFSET, BY_QUERY, BY_MESSAGE_ID)
+"""The ways to name an item."""
+
+LIST_NOTICES: Final = Operation(
+    name="listNotices",
+    method="get",
+    path="/v1/notices",
+    summary="Failure and late-acknowledgement notices",
+    path_type=Nothing,
+    query_type=jobs.PageQuery,
+    body_type=Nothing,
+    answer_type=operating.NoticePage,
+)
+LIST_PARTNERS: Final = Operation(
+    name="listPartners",
+    method="get",
+    path="/v1/partners",
+    summary="Pairs with every partner, both directions",
+    path_type=Nothing,
+    query_type=Nothing,
+    body_type=Nothing,
+    answer_type=operating.PartnerPairs,
+)
+PING_PARTNER: Final = Operation(
+    name="pingPartner",
+    method="post",
+    path="/v1/partners/{partner}/ping",
+    summary="Ask a partner whether it takes messages; waits up to `wait` seconds",
+    path_type=operating.PartnerPath,
+    query_type=operating.PingQuery,
+    body_type=Nothing,
+    answer_type=operating.Pings,
+    refusals=("UnknownPartner", "StoreFull"),
+)
+SUSPEND_PARTNER: Final = Operation(
+    name="suspendPartner",
+    method="post",
+    path="/v1/partners/{partner}/suspend",
+    summary="Suspend sending to a partner",
+    path_type=operating.PartnerPath,
+    query_type=Nothing,
+    body_type=messages.Reason,
+    answer_type=operating.PartnerPairs,
+    refusals=("UnknownPartner", "StoreFull"),
+)
+RESUME_PARTNER: Final = Operation(
+    name="resumePartner",
+    method="post",
+    path="/v1/partners/{partner}/resume",
+    summary="Resume both directions with a partner, and close its incidents; with `unsent`, send "
+    "as new messages what failed or expired before a byte of it left: `resent` of them",
+    path_type=operating.PartnerPath,
+    query_type=Nothing,
+    body_type=operating.Resume,
+    answer_type=operating.ResumedPartner,
+    refusals=("UnknownPartner", "QueueFull", "StoreFull"),
+)
+LIST_INCIDENTS: Final = Operation(
+    name="listIncidents",
+    method="get",
+    path="/v1/incidents",
+    summary="What an operator has to look at",
+    path_type=Nothing,
+    query_type=operating.IncidentsQuery,
+    body_type=Nothing,
+    answer_type=operating.Incidents,
+)
+SET_DRAINING: Final = Operation(
+    name="setDraining",
+    method="post",
+    path="/v1/drain",
+    summary="Tell partners that ask first (Ping) to send nothing, or to send again",
+    path_type=Nothing,
+    query_type=Nothing,
+    body_type=operating.Draining,
+    answer_type=operating.Draining,
+)
+LIST_JOURNAL: Final = Operation(
+    name="listJournal",
+    method="get",
+    path="/v1/journal",
+    summary="Journal rows above a seq, in order; with `message_id`, every row about that message; "
+    "also as an Arrow stream (Accept)",
+    path_type=Nothing,
+    query_type=history.JournalQuery,
+    body_type=Nothing,
+    answer_type=history.JournalPage,
+    media=(JSON, ARROW),
+)
+PUBLISH: Final = Operation(
+    name="publishJournal",
+    method="post",
+    path="/v1/lake/publish",
+    summary="Publish the journal's new rows now",
+    path_type=Nothing,
+    query_type=Nothing,
+    body_type=Nothing,
+    answer_type=operating.Published,
+    refusals=("JournalForked", "LakeFailed", "StoreFull"),
+)
+GET_HEALTH: Final = Operation(
+    name="getHealth",
+    method="get",
+    path="/healthz",
+    summary="Alive, and whether this is a drill",
+    path_type=Nothing,
+    query_type=Nothing,
+    body_type=Nothing,
+    answer_type=operating.Health,
+    is_open=True,
+)
+GET_READINESS: Final = Operation(
+    name="getReadiness",
+    method="get",
+    path="/readyz",
+    summary="200 while packages and submissions are taken, else 503",
+    path_type=Nothing,
+    query_type=Nothing,
+    body_type=Nothing,
+    answer_type=operating.Readiness,
+    statuses=(200, 503),
+    is_open=True,
+)
+GET_METRICS: Final = Operation(
+    name="getMetrics",
+    method="get",
+    path="/metrics",
+    summary="Prometheus metrics",
+    path_type=Nothing,
+    query_type=Nothing,
+    body_type=Nothing,
+    answer_type=str,
+    media=(TEXT,),
+)
+GET_DOCUMENT: Final = Operation(
+    name="getOpenApi",
+    method="get",
+    path="/openapi.json",
+    summary="This document",
+    path_type=Nothing,
+    query_type=Nothing,
+    body_type=Nothing,
+    answer_type=dict[str, Any],
+)
+
+OPERATIONS: Final[tuple[AnyOperation, ...]] = (
+    POST_MESSAGE,
+    LIST_MESSAGES,
+    CANCEL_MESSAGE,
+    RESEND_MESSAGE,
+    REQUEST_STATUS,
+    RESUME_MESSAGE,
+    PUT_MESSAGE,
+    GET_MESSAGE,
+    LIST_JOBS,
+    PUT_JOB_MESSAGE,
+    POST_JOB_MESSAGES,
+    LIST_REJECTS,
+    RELEASE_JOB,
+    GET_JOB,
+    DROP_JOB,
+    LIST_INBOX,
+    REPORT_RANGE,
+    *BY_OFFSET.all,
+    *BY_QUERY.all,
+    *BY_MESSAGE_ID.all,
+    LIST_NOTICES,
+    LIST_PARTNERS,
+    PING_PARTNER,
+    SUSPEND_PARTNER,
+    RESUME_PARTNER,
+    LIST_INCIDENTS,
+    SET_DRAINING,
+    LIST_JOURNAL,
+    PUBLISH,
+    GET_HEALTH,
+    GET_READINESS,
+    GET_METRICS,
+    GET_DOCUMENT,
+)
+"""All of them, in the order in which a path is looked for."""

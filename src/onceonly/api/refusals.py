@@ -1,0 +1,136 @@
+"""Refusals: the one shape of every error answer, and every name that it can have.
+
+A name stays; its text may improve. `REFUSALS` has the HTTP status of each and what to do, from
+which the gateway answers, the document declares, and the reference is made.
+"""
+
+from typing import Final
+
+from msgspec import UNSET, UnsetType
+
+from onceonly.message.word import Word
+
+
+class Refusal(Word, kw_only=True):
+    """Why a call was refused: a name for programs, a text for people.
+
+    Where one value is to blame, `field` names it, `seen` is what came (cut, if it is long) and
+    `expected` what is legal. `offsets` are the items of an ambiguous MessageId.
+    """
+
+    name: str
+    text: str
+    field: str | UnsetType = UNSET
+    seen: str | UnsetType = UNSET
+    expected: str | UnsetType = UNSET
+    offsets: tuple[int, ...] | UnsetType = UNSET
+
+
+class Refused(Word, kw_only=True):
+    """The answer to a refused call; nothing was changed, unless the name says otherwise."""
+
+    error: Refusal
+
+
+class Kind(Word):
+    """One name of a refusal."""
+
+    status: int
+    meaning: str
+
+
+REFUSALS: Final = {
+    "Ambiguous": Kind(
+        409,
+        "Several items of the inbox have this MessageId: address one by its offset; "
+        "`error.offsets` has them.",
+    ),
+    "AmbiguousAgreement": Kind(
+        400, "This partner has several agreements: name one in `agreement`."
+    ),
+    "AttemptOver": Kind(409, "A later attempt of the task has begun to stage its rows."),
+    "BodyTooLarge": Kind(413, "This call takes no documents, and no body of this length."),
+    "Busy": Kind(
+        503, "No descriptor or memory is free at the moment; nothing was accepted. Try again."
+    ),
+    "CallerGone": Kind(
+        400, "The request ended in the middle of its body; nobody receives this answer."
+    ),
+    "Cancelled": Kind(
+        409, "Its sender took the message back before work on it began: do not process it."
+    ),
+    "ForeignHost": Kind(
+        421,
+        "The call is for a name that is none of ours: a name bound to our address by somebody "
+        "else, or one that `api_hosts` lacks.",
+    ),
+    "ForeignOrigin": Kind(403, "A web page of another origin tried to call the API."),
+    "HeadTooLarge": Kind(431, "The request's head, with its target, is too long."),
+    "IdempotencyKeyTaken": Kind(409, "Another message was submitted under this key."),
+    "InternalError": Kind(
+        500,
+        "A bug of onceonly; the journal and the log say which. It is unknown what the call has "
+        "done: look, or repeat a call that may be repeated.",
+    ),
+    "InvalidField": Kind(
+        400,
+        "A field is missing, unknown, or not legal; `error.field`, `seen` and `expected` say which "
+        "and why.",
+    ),
+    "InvalidJson": Kind(400, "The body is not a JSON object."),
+    "InvalidMultipart": Kind(
+        400, "The submission is not multipart, or its parts are not those expected."
+    ),
+    "InvalidRequest": Kind(400, "HTTP that the API does not understand."),
+    "JobChanged": Kind(
+        409, "Rows that the run had staged do not exist any more; nothing was released."
+    ),
+    "JournalForked": Kind(
+        409, "The lake has rows that this store lacks: it was restored from an old backup."
+    ),
+    "LakeFailed": Kind(503, "The lake directory cannot be written; the journal keeps its rows."),
+    "LengthRequired": Kind(411, "A submission must say its length (Content-Length)."),
+    "MessageIdTaken": Kind(409, "Another message is stored under this MessageId."),
+    "MethodNotAllowed": Kind(405, "The path exists, but not with this method; `Allow` has those."),
+    "NeverSent": Kind(409, "No byte of the message has left, so the partner cannot know it."),
+    "NotCancellable": Kind(409, "There is a verdict already, or the receiver must be asked."),
+    "NotFound": Kind(404, "No such message, payload or path."),
+    "NotParked": Kind(
+        409, "No open incident names this message as parked, so there is nothing to take up."
+    ),
+    "NotResendable": Kind(
+        409, "The sender has not given up, or the message has expired or lost its number."
+    ),
+    "PayloadTooLarge": Kind(413, "The payloads are longer than `payload_bytes_max`."),
+    "ProcessingWentBack": Kind(409, "A processing state only moves forward."),
+    "QueueFull": Kind(503, "`queued_max` messages wait for a verdict; nothing was accepted."),
+    "Refused": Kind(
+        409, "The application refused the message before; it cannot be processed any more."
+    ),
+    "RunOver": Kind(409, "The run of the job was released or dropped, or another began after it."),
+    "StoreFailed": Kind(
+        500, "The store failed and the gateway stops; it is unknown what was stored."
+    ),
+    "StoreFull": Kind(507, "The disk is full; nothing was accepted."),
+    "TooManyPayloads": Kind(413, "A package has a limited number of parts."),
+    "TooManyRows": Kind(413, "A request stages a limited number of rows: send several."),
+    "Unauthorized": Kind(401, "The API token is missing or wrong."),
+    "UnknownAgreement": Kind(404, "There is no agreement with this id and this partner."),
+    "UnknownPartner": Kind(404, "There is no agreement with this partner."),
+}
+"""Every name. One that the gateway raises and that is missing here fails a test."""
+
+EVERYWHERE: Final = (
+    "BodyTooLarge",
+    "Busy",
+    "CallerGone",
+    "ForeignHost",
+    "ForeignOrigin",
+    "HeadTooLarge",
+    "InternalError",
+    "InvalidField",
+    "InvalidJson",
+    "InvalidRequest",
+    "StoreFailed",
+)
+"""What every call can be refused for."""

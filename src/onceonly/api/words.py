@@ -1,0 +1,42 @@
+"""The words of the API: what a member with a closed list of values can be.
+
+They are a contract of their own, since a client knows nothing of the machines behind them. A test
+holds each equal to the Enum that the gateway shows by it.
+"""
+
+from typing import Literal
+
+MessageState = Literal[
+    "queued", "sending", "in_doubt", "acknowledged", "failed", "expired", "cancelled", "sent"
+]
+"""Where an outbound message stands."""
+
+PairState = Literal["open", "suspended", "quarantined"]
+"""Whether messages go on between two parties."""
+
+Role = Literal["sender", "receiver"]
+"""Our side of a pair."""
+
+RecoveryPhase = Literal["at-rest", "pinging", "asking", "cancelling", "asking-again"]
+"""What is being asked of the partner about a message."""
+
+ResponseState = Literal["not-expected", "awaited", "overdue", "received"]
+"""How the business response to a message stands."""
+
+ProcessingState = Literal["not-started", "in-progress", "complete"]
+"""How far the application is with a received message."""
+
+TransmissionOutcome = Literal["accepted", "refused", "unknown"]
+"""How one transmission, or one Ping, ended."""
+
+NoticeKind = Literal["DeliveryFailure", "AcknowledgedLate", "NotProcessed"]
+"""What a notice tells."""
+
+RowOutcome = Literal["accepted", "rejected", "replayed"]
+"""What became of a row of a job when it was staged."""
+
+JobState = Literal["staging", "released"]
+"""Whether something of a job waits for a release."""
+
+TakenUp = Literal["sent", "forwarded", "handed over", "noted"]
+"""What went on when a message was resumed."""
