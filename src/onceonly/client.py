@@ -14,6 +14,7 @@ import httpx
 import msgspec
 
 from onceonly.api import operations
+from onceonly.api.backups import Backup, BackupPath, StartBackup
 from onceonly.api.history import JournalPage, JournalQuery, JournalRow
 from onceonly.api.inbox import (
     InboxItem,
@@ -419,6 +420,18 @@ class Client:
     def publish(self) -> int:
         """Publish the journal's new rows; returns how many."""
         return self._ask(operations.PUBLISH, _NOTHING, _NOTHING).published
+
+    def start_backup(self, name: str | None = None) -> Backup:
+        """Begin a backup of the store; it is made while the gateway goes on."""
+        return self._ask(operations.START_BACKUP, _NOTHING, _NOTHING, StartBackup(name=name))
+
+    def backup(self, name: str) -> Backup:
+        """How far a backup is, or what became of it."""
+        return self._ask(operations.GET_BACKUP, BackupPath(name=name), _NOTHING)
+
+    def backups(self) -> Sequence[Backup]:
+        """The backups that were begun since the gateway's start, the latest first."""
+        return self._ask(operations.LIST_BACKUPS, _NOTHING, _NOTHING).backups
 
     def health(self) -> Health:
         """Who the gateway is."""

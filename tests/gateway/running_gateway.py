@@ -26,6 +26,7 @@ from onceonly.journal.record import Record
 from onceonly.message.event import Event
 from onceonly.message.identity import Pair
 from onceonly.store.contract.conditions import StoreFailed, StoreFull
+from onceonly.store.contract.copying import Copy
 from onceonly.store.contract.entries import Role
 from onceonly.store.contract.store import Snapshot, Transaction
 from onceonly.store.sqlite.store import SqliteStore
@@ -110,6 +111,9 @@ class ToldStore:
 
     def begin(self) -> Transaction:
         return self._store.begin()
+
+    def begin_copy(self, path: Path) -> Copy:
+        return self._store.begin_copy(path)
 
     def commit(self) -> None:
         if self.is_broken:

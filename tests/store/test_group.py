@@ -479,3 +479,34 @@ def test_a_quick_disk_that_breaks_stops_as_any_other(*, thread: bool) -> None:
         assert not rig.is_stored("m-1")
 
     run(main)
+
+
+def test_what_goes_aside_never_runs_inside_a_transaction(store: Store, *, thread: bool) -> None:
+    """Between two batches, one at a time; steps go on meanwhile, and its error is its caller's."""
+
+    async def main() -> None:
+        rig = Rig(store, thread=thread)
+        order: list[str] = []
+
+        def look(number: int) -> int:
+            store.rollback()  # harmless only where nothing is open
+            order.append(f"aside {number}")
+            return number
+
+        def fail() -> None:
+            raise KeyError(1)
+
+        steps = [rig.submit(f"m-{number}") for number in range(5)]
+        asides = [rig.group.aside(partial(look, number)) for number in range(3)]
+        failing = rig.group.aside(fail)
+        assert await asyncio.gather(*asides) == [0, 1, 2]
+        assert await asyncio.gather(*steps) == [f"m-{number}" for number in range(5)]
+        with pytest.raises(KeyError):
+            await failing
+        assert all(rig.is_stored(f"m-{number}") for number in range(5))
+        assert order == ["aside 0", "aside 1", "aside 2"]
+        assert await rig.group.aside(lambda: "alone") == "alone"
+        await rig.group.drain()
+        assert rig.group.is_at_rest
+
+    run(main)

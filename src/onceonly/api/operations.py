@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from onceonly.api import history, inbox, jobs, messages, operating
+from onceonly.api import backups, history, inbox, jobs, messages, operating
 from onceonly.api.operation import ANY, ARROW, FORM, JSON, LINES, TEXT, A, B, Nothing, Operation, P
 from onceonly.api.words import ProcessingState
 from onceonly.message.word import Word
@@ -429,6 +429,39 @@ PUBLISH: Final = Operation(
     answer_type=operating.Published,
     refusals=("JournalForked", "LakeFailed", "StoreFull"),
 )
+START_BACKUP: Final = Operation(
+    name="startBackup",
+    method="post",
+    path="/v1/backups",
+    summary="Begin a backup of the store and its payloads, below the folder `backups`",
+    path_type=Nothing,
+    query_type=Nothing,
+    body_type=backups.StartBackup,
+    answer_type=backups.Backup,
+    statuses=(202,),
+    refusals=("BackupRunning", "BackupExists", "NotOffered"),
+)
+LIST_BACKUPS: Final = Operation(
+    name="listBackups",
+    method="get",
+    path="/v1/backups",
+    summary="The backups that were begun since the start, the latest first",
+    path_type=Nothing,
+    query_type=Nothing,
+    body_type=Nothing,
+    answer_type=backups.BackupList,
+)
+GET_BACKUP: Final = Operation(
+    name="getBackup",
+    method="get",
+    path="/v1/backups/{name}",
+    summary="How far a backup is, or what became of it",
+    path_type=backups.BackupPath,
+    query_type=Nothing,
+    body_type=Nothing,
+    answer_type=backups.Backup,
+    refusals=("NotFound",),
+)
 GET_HEALTH: Final = Operation(
     name="getHealth",
     method="get",
@@ -504,6 +537,9 @@ OPERATIONS: Final[tuple[AnyOperation, ...]] = (
     SET_DRAINING,
     LIST_JOURNAL,
     PUBLISH,
+    START_BACKUP,
+    LIST_BACKUPS,
+    GET_BACKUP,
     GET_HEALTH,
     GET_READINESS,
     GET_METRICS,

@@ -49,6 +49,8 @@ REFUSALS: Final = {
         400, "This partner has several agreements: name one in `agreement`."
     ),
     "AttemptOver": Kind(409, "A later attempt of the task has begun to stage its rows."),
+    "BackupExists": Kind(409, "There is a backup of this name; none is ever written over."),
+    "BackupRunning": Kind(409, "Another backup is being made; `error.text` names it."),
     "BodyTooLarge": Kind(413, "This call takes no documents, and no body of this length."),
     "Busy": Kind(
         503, "No descriptor or memory is free at the moment; nothing was accepted. Try again."
@@ -95,6 +97,7 @@ REFUSALS: Final = {
     "NeverSent": Kind(409, "No byte of the message has left, so the partner cannot know it."),
     "NotCancellable": Kind(409, "There is a verdict already, or the receiver must be asked."),
     "NotFound": Kind(404, "No such message, payload or path."),
+    "NotOffered": Kind(409, "This gateway cannot do that; `error.text` says why."),
     "NotParked": Kind(
         409, "No open incident names this message as parked, so there is nothing to take up."
     ),

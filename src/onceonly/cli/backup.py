@@ -5,11 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import click
+from msgspec import to_builtins
 
-from onceonly.cli.exits import Exit, Failure
+from onceonly.api.backups import Backup
+from onceonly.cli.exits import Exit, Failure, exit_of_refusal
 from onceonly.cli.gateway_option import configuration_option, load_configuration
 from onceonly.cli.output import output_option, print_json, put, say
-from onceonly.cli.status_line import StatusLine
+from onceonly.cli.status_line import copied
 from onceonly.client import Client, GatewayUnreachable
 from onceonly.message.errors import LocalError
 
@@ -38,32 +40,34 @@ def backup(config: Path | None, name: str | None, output: str) -> None:
     except GatewayUnreachable:
         made = _by_us(configuration, name)
     if output == "json":
-        print_json(made)
+        print_json(to_builtins(made))
         return
-    manifest = made["manifest"]
-    put(f"folder   {made['folder']}")
-    put(f"store    {manifest['store_bytes']} bytes, journal up to row {manifest['journal_seq']}")
-    put(f"payloads {manifest['payload_files']} files, {manifest['payload_bytes']} bytes")
+    manifest = made.manifest
+    assert manifest is not None, "a backup that is done has one"
+    put(f"folder   {made.folder}")
+    put(f"store    {manifest.store_bytes} bytes, journal up to row {manifest.journal_seq}")
+    put(f"payloads {manifest.payload_files} files, {manifest.payload_bytes} bytes")
 
 
-def _by_gateway(client: Client, name: str | None) -> dict[str, Any]:
+def _by_gateway(client: Client, name: str | None) -> Backup:
     try:
         made = client.start_backup(name)
-        with StatusLine() as line:
-            while made["state"] == "running":
+        with copied() as tell:
+            while made.state == "running":
                 time.sleep(POLL_S)
-                made = client.backup(made["name"])
-                line.show(f"{made['pages_copied']} of {made['pages'] or 'unknown'} pages copied")
+                made = client.backup(made.name)
+                tell(made.pages_copied, made.pages)
     except LocalError as error:
-        raise Failure(Exit.UNEXPECTED, f"{error.name}: {error}") from error
-    if made["state"] == "failed":
-        raise Failure(Exit.UNEXPECTED, f"the gateway could not make the backup: {made['reason']}")
+        raise Failure(exit_of_refusal(error.name), f"{error.name}: {error}") from error
+    if made.state == "failed":
+        raise Failure(Exit.UNEXPECTED, f"the gateway could not make the backup: {made.reason}")
     return made
 
 
-def _by_us(configuration: Any, name: str | None) -> dict[str, Any]:
+def _by_us(configuration: Any, name: str | None) -> Backup:
     """Of a gateway that does not run; the store's lock keeps it from starting meanwhile."""
     from onceonly.gateway.backups import take_closed  # noqa: PLC0415 - because --help must stay quick
+    from onceonly.gateway.shapes import backup_shape  # noqa: PLC0415 - because --help must stay quick
     from onceonly.store.contract.conditions import StoreRefused  # noqa: PLC0415 - because --help must stay quick
 
     say(f"no gateway answers at {configuration.api}; the store is copied from outside")

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from onceonly import __version__
+from onceonly.cli.backup import backup, restore
 from onceonly.cli.exits import MEANINGS, Exit, Failure
 from onceonly.cli.gateway_option import configuration_option, load_configuration
 from onceonly.cli.inbox import inbox
@@ -141,7 +142,7 @@ def demo(**options: object) -> None:
 
 for command in (advise, pack, verify):
     lake.add_command(command)
-for command in (send, message, inbox, job, partner, lake, simulate):
+for command in (send, message, inbox, job, partner, lake, backup, restore, simulate):
     cli.add_command(command)
 
 

@@ -29,6 +29,15 @@ def counted(what: str, wanted: int) -> Iterator[Callable[[int], None]]:
 
 
 @contextmanager
+def copied() -> Iterator[Callable[[int, int], None]]:
+    """A bar of a copy whose size is known only after its beginning; yields who is told of both."""
+    columns = (TextColumn("copying", markup=False), BarColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=talk(), disable=not talk().is_terminal) as progress:
+        task = progress.add_task("copying", total=None)
+        yield lambda done, wanted: progress.update(task, completed=done, total=wanted or None)
+
+
+@contextmanager
 def of_spark(verb: str, ask: Callable[[], Any]) -> Iterator[None]:
     """What a job of the lake is at; `ask` gives it (`lake.activity.now`), whenever it is drawn."""
     if not talk().is_terminal:

@@ -15,6 +15,7 @@ from typing import Final
 
 import structlog
 
+from onceonly.api.backups import BackupState
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import Configuration
 from onceonly.gateway.office import Office
@@ -23,33 +24,32 @@ from onceonly.gateway.tasks import Tasks
 from onceonly.message.errors import LocalError, OnceonlyError
 from onceonly.message.instant import US_PER_S
 from onceonly.message.word import Word, changed
+from onceonly.store.contract.copying import Copy
 from onceonly.store.sqlite import backup
-from onceonly.store.sqlite.backup import Manifest
-from onceonly.store.sqlite.copy_run import CopyRun
+from onceonly.store.sqlite.backup import BackupFacts
 
 KNOWN_MAX: Final = 100
 """Backups of this process of which is known what became of them."""
 
-NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 """A name is one folder below the folder of backups, and never another place."""
 
 log = structlog.get_logger("onceonly")
 
 
-class Backup(Word):
+class MadeBackup(Word):
     """One backup that this process makes or made."""
 
     name: str
     folder: Path
-    state: str
-    """`running`, `done` or `failed`."""
+    state: BackupState
     started_at: int
     pages_copied: int = 0
     pages: int = 0
     """In all; 0 until the copy of the store has begun."""
     reason: str | None = None
     """Why it failed."""
-    manifest: Manifest | None = None
+    manifest: BackupFacts | None = None
 
 
 class Backups:
@@ -63,7 +63,7 @@ class Backups:
         *,
         office: Office,
         tasks: Tasks,
-        begin_copy: Callable[[Path], CopyRun] | None,
+        begin_copy: Callable[[Path], Copy] | None,
         spool: Path,
         folder: Path,
     ) -> None:
@@ -73,9 +73,9 @@ class Backups:
         self._begin_copy = begin_copy
         self._spool = spool
         self._folder = folder
-        self._known: dict[str, Backup] = {}
+        self._known: dict[str, MadeBackup] = {}
 
-    def start(self, name: str | None = None) -> Backup:
+    def start(self, name: str | None = None) -> MadeBackup:
         """Begin a backup; its name is the time unless the caller gives one.
 
         Raises `LocalError`: InvalidField, BackupRunning, BackupExists, NotOffered.
@@ -94,22 +94,22 @@ class Backups:
         self._known.pop(name, None)
         while len(self._known) >= KNOWN_MAX:
             del self._known[next(iter(self._known))]
-        begun = self._known[name] = Backup(name, folder, "running", at)
+        begun = self._known[name] = MadeBackup(name, folder, "running", at)
         self._tasks.start(self._make(begun, self._begin_copy), place="making a backup")
         return begun
 
-    def find(self, name: str) -> Backup:
+    def find(self, name: str) -> MadeBackup:
         """What is known of the backup. Raises `LocalError` (NotFound)."""
         found = self._known.get(name)
         if found is None:
             raise LocalError("NotFound", f"no backup {name!r} was begun since the start")
         return found
 
-    def list_known(self) -> list[Backup]:
+    def list_known(self) -> list[MadeBackup]:
         """The backups that were begun since the start, the latest first."""
         return list(reversed(self._known.values()))
 
-    async def _make(self, begun: Backup, begin_copy: Callable[[Path], CopyRun]) -> None:
+    async def _make(self, begun: MadeBackup, begin_copy: Callable[[Path], Copy]) -> None:
         try:
             manifest = await self._copy_and_seal(begun, begin_copy)
         except (OnceonlyError, OSError) as error:
@@ -125,8 +125,8 @@ class Backups:
             log.info("backed up", folder=str(begun.folder), bytes=manifest.store_bytes)
 
     async def _copy_and_seal(
-        self, begun: Backup, begin_copy: Callable[[Path], CopyRun]
-    ) -> Manifest:
+        self, begun: MadeBackup, begin_copy: Callable[[Path], Copy]
+    ) -> BackupFacts:
         target = await asyncio.to_thread(backup.begin, begun.folder, self._spool)
         run = await self._office.aside(lambda: begin_copy(target))
         try:
@@ -141,7 +141,7 @@ class Backups:
         return await asyncio.to_thread(backup.seal, begun.folder, self._spool, made_at=made_at)
 
 
-def take_closed(configuration: Configuration, name: str | None = None) -> Backup:
+def take_closed(configuration: Configuration, name: str | None = None) -> MadeBackup:
     """Back up the store of a gateway that does not run.
 
     Raises `LocalError` (InvalidField, BackupExists), `StoreRefused` where the gateway runs, there
@@ -156,15 +156,15 @@ def take_closed(configuration: Configuration, name: str | None = None) -> Backup
         raise LocalError("BackupExists", f"{folder} exists; a backup is never written over")
     store = configuration.store
     manifest = backup.take(store, spool_of(store), folder, made_at=clock.at)
-    return Backup(name, folder, "done", at, manifest=manifest)
+    return MadeBackup(name, folder, "done", at, manifest=manifest)
 
 
 def check_name(name: str) -> None:
     """Raise `LocalError` (InvalidField) where the name is not one folder's."""
-    if not NAME.fullmatch(name) or name.endswith(backup.PARTIAL):
+    if not NAME.fullmatch(name):
         raise LocalError(
             "InvalidField",
-            f"{name!r} is no name of a backup; expected are up to 100 letters, digits, '.', '_', "
+            f"{name!r} is no name of a backup; expected are up to 100 letters, digits, '_' and "
             "'-', beginning with a letter or digit",
         )
 

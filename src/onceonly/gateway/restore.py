@@ -12,7 +12,7 @@ from onceonly.gateway.open_files import spool_of
 from onceonly.gateway.publish import PublishedEnd, find_published_end
 from onceonly.message.word import Word
 from onceonly.store.sqlite import backup
-from onceonly.store.sqlite.backup import Manifest, Restored
+from onceonly.store.sqlite.backup import BackupFacts, Restored
 
 
 class RestoredStore(Word):
@@ -30,7 +30,7 @@ class RestoredStore(Word):
         )
 
 
-def verify_backup(folder: Path, configuration: Configuration) -> Manifest:
+def verify_backup(folder: Path, configuration: Configuration) -> BackupFacts:
     """What is in the backup, after every byte was read.
 
     Raises `StoreRefused` where it is not whole, or another party's.

@@ -7,9 +7,11 @@ from typing import Any
 from msgspec import UNSET
 from msgspec.structs import asdict
 
+from onceonly.api import backups as api_backups
 from onceonly.api import history, inbox, jobs, messages, operating
 from onceonly.api.refusals import Refusal
 from onceonly.gateway.application.inbox import WholeItem
+from onceonly.gateway.backups import MadeBackup
 from onceonly.gateway.outgoing.questions import Availability
 from onceonly.journal.record import Record
 from onceonly.message.agreement import Agreement
@@ -332,4 +334,34 @@ def incident_shape(
         messages=None if concerned is None else counts,
         opened_at=text_of(incident.opened_at),
         resolved_at=instant(incident.resolved_at),
+    )
+
+
+def backup_shape(backup: MadeBackup) -> api_backups.Backup:
+    """A backup, and what is in it once it is whole."""
+    found = backup.manifest
+    manifest = None
+    if found is not None:
+        manifest = api_backups.BackupManifest(
+            party=found.party,
+            made_at=text_of(found.made_at),
+            program=found.program,
+            schema_version=found.schema_version,
+            store_epoch=found.store_epoch,
+            journal_seq=found.journal_seq,
+            journal_hash=found.journal_hash,
+            store_bytes=found.store_bytes,
+            store_sha256=found.store_sha256,
+            payload_files=found.payload_files,
+            payload_bytes=found.payload_bytes,
+        )
+    return api_backups.Backup(
+        name=backup.name,
+        folder=str(backup.folder),
+        state=backup.state,
+        started_at=text_of(backup.started_at),
+        pages_copied=backup.pages_copied,
+        pages=backup.pages,
+        reason=backup.reason,
+        manifest=manifest,
     )

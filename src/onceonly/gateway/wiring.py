@@ -47,6 +47,7 @@ from onceonly.steps.ground import House
 from onceonly.steps.routes import Routes, as_agreement
 from onceonly.steps.rows import Rows
 from onceonly.store.contract.conditions import StoreFailed, StoreRefused
+from onceonly.store.contract.copying import CopyableStore
 from onceonly.store.contract.store import Store
 from onceonly.store.files import make_parents
 from onceonly.store.group import GroupCommit
@@ -162,6 +163,7 @@ def join(
         relay=incoming.relay,
         bugs=bugs,
     )
+    backups = _backups(configuration, store, office, tasks)
     return Gateway(
         configuration=configuration,
         store=store,
@@ -183,7 +185,7 @@ def join(
         ),
         clock=around.clock,
         tasks=tasks,
-        backups=_backups(configuration, store, office, tasks),
+        backups=backups,
         api=Api(
             store=store,
             spool=around.spool,
@@ -191,6 +193,7 @@ def join(
             jobs=jobs,
             inbox=inbox,
             operations=operations,
+            backups=backups,
             payload_bytes_max=configuration.payload_bytes_max,
         ),
         access=Access(
@@ -288,7 +291,7 @@ def _backups(configuration: Configuration, store: Store, office: Office, tasks: 
     return Backups(
         office=office,
         tasks=tasks,
-        begin_copy=store.begin_copy if isinstance(store, SqliteStore) else None,
+        begin_copy=store.begin_copy if isinstance(store, CopyableStore) else None,
         spool=spool_of(configuration.store),
         folder=configuration.backups,
     )

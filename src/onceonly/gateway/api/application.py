@@ -37,6 +37,7 @@ from onceonly.gateway import shapes
 from onceonly.gateway.api.access import Access
 from onceonly.gateway.api.answers import Answer, Bytes, Json, ascii_json, refusal, sendable_type
 from onceonly.gateway.api.arrow import inbox_stream, journal_stream
+from onceonly.gateway.api.backup_calls import BackupCalls
 from onceonly.gateway.api.bounds import announced, read_on, read_whole
 from onceonly.gateway.api.declared import from_members, from_path, from_texts
 from onceonly.gateway.api.forms import HEADER_BYTES_MAX, HEADER_PART, form_of
@@ -58,6 +59,7 @@ from onceonly.gateway.application.inbox import Inbox
 from onceonly.gateway.application.jobs import Jobs
 from onceonly.gateway.application.operations import Operations
 from onceonly.gateway.application.submissions import Part, Submission, Submissions
+from onceonly.gateway.backups import Backups
 from onceonly.message.errors import LocalError
 from onceonly.message.identity import Pair
 from onceonly.protocol.receiving import ProcessingState
@@ -77,7 +79,7 @@ READERS_MAX = 4
 """Calls that read the store at once: threads are left for payloads, whoever lists however much."""
 
 
-class Api(JobCalls):
+class Api(JobCalls, BackupCalls):
     """The routes over the parts that they read."""
 
     def __init__(  # noqa: PLR0913 - because the API is the face of all these parts
@@ -89,6 +91,7 @@ class Api(JobCalls):
         jobs: Jobs,
         inbox: Inbox,
         operations: Operations,
+        backups: Backups,
         payload_bytes_max: int,
     ) -> None:
         self._store = store
@@ -97,6 +100,7 @@ class Api(JobCalls):
         self._jobs = jobs
         self._inbox = inbox
         self._operations = operations
+        self._backups = backups
         self._payload_bytes_max = payload_bytes_max
         self._readers = asyncio.Semaphore(READERS_MAX)
 

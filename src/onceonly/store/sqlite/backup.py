@@ -46,7 +46,7 @@ EPOCHS_SKIPPED: Final = 1_000
 _DIGEST_LENGTH = 64
 
 
-class Manifest(Word):
+class BackupFacts(Word):
     """What is in the folder of a backup."""
 
     format: int
@@ -71,7 +71,7 @@ class Manifest(Word):
 class Restored(Word):
     """What a restore did."""
 
-    manifest: Manifest
+    manifest: BackupFacts
     store_epoch: int
     """Under which the store was put back; a start counts one more."""
     replaced: Path | None
@@ -96,7 +96,7 @@ def begin(folder: Path, spool: Path) -> Path:
     return partial / STORE_FILE
 
 
-def seal(folder: Path, spool: Path, *, made_at: int) -> Manifest:
+def seal(folder: Path, spool: Path, *, made_at: int) -> BackupFacts:
     """Make the backup whole: the payloads that came meanwhile, checks, checksums, its name.
 
     Raises `StoreRefused` if something is missing or damaged, and `OSError`.
@@ -111,7 +111,7 @@ def seal(folder: Path, spool: Path, *, made_at: int) -> Manifest:
     if missing is not None:
         raise StoreRefused(f"payload {missing} is mentioned in the store and not in {spool}")
     kept = list((partial / PAYLOADS_FOLDER).iterdir())
-    manifest = Manifest(
+    manifest = BackupFacts(
         format=FORMAT,
         program=__version__,
         party=party,
@@ -144,7 +144,7 @@ def partial_of(folder: Path) -> Path:
     return folder.with_name(folder.name + PARTIAL)
 
 
-def take(path: Path, spool: Path, folder: Path, *, made_at: Callable[[], int]) -> Manifest:
+def take(path: Path, spool: Path, folder: Path, *, made_at: Callable[[], int]) -> BackupFacts:
     """Back up the store at `path`, which no gateway has open, into the new `folder`.
 
     Raises `StoreRefused` if a gateway has it open, there is none, or it is damaged; and `OSError`.
@@ -169,7 +169,7 @@ def take(path: Path, spool: Path, folder: Path, *, made_at: Callable[[], int]) -
         lock.release()
 
 
-def verify(folder: Path, *, party: str) -> Manifest:
+def verify(folder: Path, *, party: str) -> BackupFacts:
     """What the backup says it is, after every byte of it was read and found to be that.
 
     Raises `StoreRefused` with what is wrong, above all if it is not of `party`.
@@ -241,7 +241,7 @@ def restore(
         lock.release()
 
 
-def _epoch_after(manifest: Manifest, path: Path, known_epoch: int) -> int:
+def _epoch_after(manifest: BackupFacts, path: Path, known_epoch: int) -> int:
     known = known_epoch
     if path.exists():
         with suppress(StoreRefused, apsw.Error), _opened(path) as connection:
@@ -270,10 +270,10 @@ def _move_aside(path: Path, spool: Path, aside: Path | None) -> Path | None:
     return aside
 
 
-def _read_manifest(folder: Path) -> Manifest:
+def _read_manifest(folder: Path) -> BackupFacts:
     file = folder / MANIFEST_FILE
     try:
-        manifest = msgspec.json.decode(file.read_bytes(), type=Manifest)
+        manifest = msgspec.json.decode(file.read_bytes(), type=BackupFacts)
     except FileNotFoundError as error:
         raise StoreRefused(f"{folder} is no whole backup: it has no {MANIFEST_FILE}") from error
     except (OSError, msgspec.DecodeError) as error:

@@ -17,12 +17,9 @@ PAGES_PER_STEP: Final = 256
 
 
 class CopyRun:
-    """A copy of an open database into a new file, in steps between which its owner may write.
+    """The contract's `Copy`, of the database of an open connection."""
 
-    What `source` itself writes meanwhile is written to the copy, too, so the copy is as of its last
-    step. Never two calls at once, and none while `source` is in a transaction. Raises
-    `StoreRefused` if the copy cannot be written; the source is not touched by that.
-    """
+    # ruff: noqa: D102 - because the methods are documented where they are promised, in Copy
 
     def __init__(self, source: apsw.Connection, path: Path) -> None:
         try:
@@ -35,7 +32,6 @@ class CopyRun:
         self._path = path
 
     def step(self, pages: int = PAGES_PER_STEP) -> bool:
-        """Copy some pages more; True once all are there."""
         try:
             self._run.step(pages)
         except (apsw.BusyError, apsw.LockedError):
@@ -46,11 +42,9 @@ class CopyRun:
 
     @property
     def progress(self) -> tuple[int, int]:
-        """(pages copied, pages in all), as of the last step."""
         return self._run.page_count - self._run.remaining, self._run.page_count
 
     def end(self) -> None:
-        """Close the copy, whole or not."""
         with suppress(apsw.Error):
             self._run.close(force=True)
         self._target.close(force=True)
