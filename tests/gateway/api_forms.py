@@ -5,8 +5,12 @@ A media type that it does not know, and the few rules between two values that a 
 
 import json
 from typing import Any
+from urllib.parse import unquote
 
 import schemathesis
+
+from onceonly.message.identity import is_job_name
+from onceonly.steps.places import is_identifier
 
 
 @schemathesis.serializer("application/x-ndjson")
@@ -26,6 +30,7 @@ def before_call(context: Any, case: Any, kwargs: Any) -> None:
         query["wait"] = 0.01
     if not case.meta.generation.mode.is_positive:
         return
+    _keep_names(case.path_parameters or {})
     if "attempt" in query:
         # An attempt is one of a named run, and its row has a number.
         query.setdefault("run", "r")
@@ -40,6 +45,16 @@ def before_call(context: Any, case: Any, kwargs: Any) -> None:
         # What is said in the JSON and outside of it is the same.
         for name in ("key", "message_id"):
             said.pop(name, None)
+
+
+def _keep_names(named: dict[str, Any]) -> None:
+    """What one call was asked for, another is asked for too, in its escaped form.
+
+    That fits the pattern, whatever it is the escape of.
+    """
+    for name, is_legal in (("job", is_job_name), ("message_id", is_identifier)):
+        if isinstance(named.get(name), str) and not is_legal(unquote(named[name])):
+            named[name] = "0"
 
 
 def _keep_resend(body: dict[str, Any]) -> None:

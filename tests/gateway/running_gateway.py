@@ -377,10 +377,11 @@ class _QuietServer(uvicorn.Server):
 
 
 @asynccontextmanager
-async def serving_api(alive: RunningGateway) -> AsyncIterator[str]:
+async def serving_api(alive: RunningGateway, calls_max: int | None = None) -> AsyncIterator[str]:
     """The API of the gateway on its real port."""
     host, port = api_address(alive.configuration.api)
-    config = served(alive.parts.api.application(alive.parts.access))
+    application = alive.parts.api.application(alive.parts.access)
+    config = served(application, calls_max=calls_max)
     server = _QuietServer(config)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.create_server((host, port), family=family) as listener:

@@ -589,3 +589,33 @@ def with_type(gateway: RunningGateway, content_type: str) -> None:
             "UPDATE inbound_message SET payloads = json_set(payloads, '$[0][1]', ?, '$[0][4]', ?)",
             (content_type, content_type),
         )
+
+
+# --- What no application answers -----------------------------------------------------------------
+
+
+async def raw_answer(port: int, request: bytes) -> tuple[bytes, dict[str, Any]]:
+    """The status line of an answer, and its JSON."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(request)
+    head, _, body = (await reader.read()).partition(b"\r\n\r\n")
+    writer.close()
+    await writer.wait_closed()
+    assert b"content-type: application/json" in head
+    assert b"x-content-type-options: nosniff" in head
+    return head.partition(b"\r\n")[0], json.loads(body)["error"]
+
+
+async def test_what_is_no_http_is_refused_in_the_one_shape(gateway):
+    """400 InvalidRequest, as JSON."""
+    async with serving_api(gateway) as api:
+        status, error = await raw_answer(urlsplit(api).port or 0, b"\x00 / HTTP\r\n\r\n")
+    assert (status, error["name"]) == (b"HTTP/1.1 400 Bad Request", "InvalidRequest")
+
+
+async def test_past_the_most_calls_the_refusal_has_the_one_shape(gateway):
+    """503 Busy, as JSON: connections are counted, this one as well."""
+    async with serving_api(gateway, calls_max=1) as api:
+        request = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+        status, error = await raw_answer(urlsplit(api).port or 0, request)
+    assert (status, error["name"]) == (b"HTTP/1.1 503 Service Unavailable", "Busy")

@@ -1,22 +1,23 @@
 """Files of rejected rows, without Spark or a gateway: their names, and what is in them."""
 
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from cached_listings import CachedListings
 
+from onceonly.api.jobs import RowAnswer
+from onceonly.api.refusals import Refusal
 from onceonly.message.errors import LocalError
 from pyspark_onceonly import rejects
 
 BATCH = pa.RecordBatch.from_pydict({"order_id": ["a", "b"], "n": [1, 2]})
 
 
-def refusal(row: int) -> dict[str, Any]:
-    error = {"name": "UnknownPartner", "text": "nobody"}
-    return {"row": row, "message_id": f"m-{row}", "outcome": "rejected", "error": error}
+def refusal(row: int) -> RowAnswer:
+    error = Refusal(name="UnknownPartner", text="nobody")
+    return RowAnswer(row=row, message_id=f"m-{row}", outcome="rejected", error=error)
 
 
 def kept(

@@ -207,7 +207,7 @@ class TestStreams:
         (tmp_path / "checkpoint" / "commits" / ".1.crc").unlink(missing_ok=True)
         assert self.run(source, out, tmp_path).id == query.id
         found = json.loads((tmp_path / "report" / f"job={names[1]}.json").read_text())
-        assert (found.rows, found.replayed) == (20, 20)
+        assert (found["rows"], found["replayed"]) == (20, 20)
         after = [job(exchange, name) for name in names]
         assert [one.accepted for one in after] == [20, 20]
         assert len(received(exchange, "stream", 40)) == 40

@@ -12,6 +12,7 @@ JSON: Final = "application/json"
 FORM: Final = "multipart/form-data"
 LINES: Final = "application/x-ndjson"
 ARROW: Final = "application/vnd.apache.arrow.stream"
+BYTES: Final = "application/octet-stream"
 ANY: Final = "*/*"
 TEXT: Final = "text/plain"
 

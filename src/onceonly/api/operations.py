@@ -3,7 +3,20 @@
 from typing import Any, Final
 
 from onceonly.api import backups, history, inbox, jobs, messages, operating
-from onceonly.api.operation import ANY, ARROW, FORM, JSON, LINES, TEXT, A, B, Nothing, Operation, P
+from onceonly.api.operation import (
+    ANY,
+    ARROW,
+    BYTES,
+    FORM,
+    JSON,
+    LINES,
+    TEXT,
+    A,
+    B,
+    Nothing,
+    Operation,
+    P,
+)
 from onceonly.api.words import ProcessingState
 from onceonly.message.word import Word
 
@@ -283,7 +296,7 @@ def _of_item(
             bytes,
             method="get",
             path_type=payload_path_type,
-            media=(ANY,),
+            media=(BYTES, ANY),
             refusals=unfound,
         ),
         report=call(

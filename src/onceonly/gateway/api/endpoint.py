@@ -9,7 +9,9 @@ from typing import Any, Final
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from onceonly.gateway.api.answers import refusal
+from onceonly.api.refusals import Refused
+from onceonly.gateway.api.access import UNSNIFFED
+from onceonly.gateway.api.answers import Json, refusal
 
 HEAD_BYTES_MAX: Final = 1 << 16
 """Longest head of a request; a MessageId and a PartyId, escaped, take two thousand bytes."""
@@ -36,7 +38,13 @@ class BoundedHead(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Called by the parser behind a head."""
         self._pending_bytes = 0
+        # uvicorn would say it in a text, and every refusal of ours has the one shape.
+        application, calls_max = self.app, self.limit_concurrency
+        if calls_max is not None and max(len(self.connections), len(self.tasks)) >= calls_max:
+            self.app = _TOO_MANY
+        self.limit_concurrency = None
         super().on_headers_complete()
+        self.app, self.limit_concurrency = application, calls_max
 
     def on_body(self, body: bytes) -> None:
         """Called by the parser with a piece of a body."""
@@ -48,15 +56,30 @@ class BoundedHead(HttpToolsProtocol):
         self._pending_bytes = 0
         super().on_message_complete()
 
+    def send_400_response(self, msg: str) -> None:
+        """Called by uvicorn for what is no HTTP."""
+        self.transport.write(_written(b"400 Bad Request", refusal("InvalidRequest", msg)))
+        self.transport.close()
+
     def _refuse(self) -> None:
         answer = refusal("HeadTooLarge", f"a request's head has {HEAD_BYTES_MAX} bytes at most")
-        head = [b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\n"]
-        head += [b"%b: %b\r\n" % field for field in answer.raw_headers]
-        self.transport.write(b"".join([*head, b"\r\n", bytes(answer.body)]))
+        self.transport.write(_written(b"431 Request Header Fields Too Large", answer))
         # Closed at once, what is still coming in would take the answer away with it.
         self._is_refused = True
         self.transport.write_eof()
         self.loop.call_later(LINGER_S, self.transport.close)
+
+
+_TOO_MANY: Final = refusal("Busy", "too many calls at once; nothing was accepted, try again")
+"""The answer to a call past `calls_max`."""
+_TOO_MANY.raw_headers += [(b"connection", b"close"), UNSNIFFED]
+
+
+def _written(status: bytes, answer: Json[Refused]) -> bytes:
+    """The answer as it is written where no application is asked."""
+    head = [b"HTTP/1.1 ", status, b"\r\nconnection: close\r\n"]
+    head += [b"%b: %b\r\n" % field for field in (*answer.raw_headers, UNSNIFFED)]
+    return b"".join([*head, b"\r\n", bytes(answer.body)])
 
 
 def served(
