@@ -1,4 +1,4 @@
-"""TLS contexts out of the `[tls]` table: what we show, and whom we believe.
+"""TLS contexts from the `[tls]` table: the certificate that we show, and those that we trust.
 
 The files are read at start and by `check`, not with the configuration: commands that only need
 the API's address run under users who may not see a private key.

@@ -1,8 +1,10 @@
 """One arrival at the receiving MSH: new, repeated, or wrong.
 
-The theory ---------- The receiver's promise is: what I acknowledged, I hold, and I hand it over
-once. Three durable steps in this order keep it (R-02): store, acknowledge, hand over. What did not
-reach the first step was never "seen": if an arrival failed half-way, its repeat is not a duplicate.
+The theory
+----------
+The receiver's promise is: what I acknowledged, I hold, and I hand it over once. Three durable steps
+in this order keep it (R-02): store, acknowledge, hand over. A message that did not reach the first
+step was never "seen": if an arrival failed half-way, its repeat is not a duplicate.
 
 Which arrivals are one message is decided by the MessageId, always first (R-01). Then expiry
 (R-18), then, for a message never stored, the SequenceNumber as a gap detector, where there is one:

@@ -1,7 +1,8 @@
 """The application API: HTTP and JSON for applications and operators.
 
-Every call is a thin reading of one of the parts; nothing is decided here. Errors have one shape,
-`{"error": {"name", "text"}}`, and a name that stays. `openapi.py` describes the same routes.
+Every call reads its request, calls one of the parts and shows the result; nothing is decided here.
+Errors have one shape, `{"error": {"name", "text"}}`, and a name never changes. `openapi.py`
+describes the same routes.
 """
 
 import asyncio
@@ -62,19 +63,19 @@ WAIT_S_MAX = 60.0
 """Longest long-poll of the inbox, and longest wait for the answer to a Ping."""
 
 PING_WAIT_S = 10.0
-"""Wait for the answer to a Ping, unless the caller says another."""
+"""How long to wait for the answer to a Ping, unless the caller says otherwise."""
 
 COPY_BYTES = 1 << 18
-"""Piece in which an upload goes to the spool."""
+"""Size of the pieces in which an upload is written to the spool."""
 
 OFFSET_MAX = (1 << 63) - 1
 """Above every offset."""
 
 FORM_BYTES_MAX = 2 * HEADER_BYTES_MAX
-"""What a form has beside its payloads: the JSON, and 99 part heads of some 600 bytes."""
+"""Most bytes of a form besides its payloads: the JSON, and 99 part heads of some 600 bytes."""
 
 READERS_MAX = 4
-"""Calls that read the store at once: threads are left for payloads, whoever lists however much."""
+"""Most calls that read the store at the same time, so that threads are left for payloads."""
 
 _STATUS_OF = {
     "LengthRequired": 411,
@@ -105,7 +106,7 @@ _STATUS_OF = {
 
 
 Call = Callable[["Api", Request], Awaitable[Response] | Response]
-"""One that is no coroutine reads the store: it runs in a thread."""
+"""A call that is no coroutine reads the store, and runs in a thread."""
 
 
 class Api(JobCalls):
@@ -132,7 +133,7 @@ class Api(JobCalls):
         self._readers = asyncio.Semaphore(READERS_MAX)
 
     def application(self, access: Access) -> Any:
-        """The ASGI application behind `access`."""
+        """The ASGI application, which `access` guards."""
         routes = [
             Route(path, self._endpoint(call, _operation_of(method, path)), methods=[method])
             for method, path, call in ROUTES
@@ -149,7 +150,7 @@ class Api(JobCalls):
         return on_steps(access.guard(Starlette(routes=routes, exception_handlers=handlers)))
 
     async def _on_bug(self, request: Request, error: Exception) -> Response:
-        """A value that came in by a partner may be what a call stumbles over (R-43)."""
+        """A call met a bug, perhaps because of a value that a partner sent (R-43)."""
         del request
         self._operations.note_bug("answering a call of the API", error)
         text = "a bug of onceonly; an incident of this kind is in the journal and in the log"
@@ -180,7 +181,7 @@ class Api(JobCalls):
         return await self._submit(request, request.path_params["message_id"])
 
     async def post_message(self, request: Request) -> Response:
-        """Submit; the MessageId is in the JSON, or ours to choose."""
+        """Submit; the MessageId is in the JSON, or else we choose it."""
         return await self._submit(request, None)
 
     async def _submit(self, request: Request, message_id: str | None) -> Response:
@@ -232,7 +233,7 @@ class Api(JobCalls):
     def _message(self, message_id: str) -> dict[str, Any]:
         """The message at one instant: commits go on while this reads.
 
-        Its recovery and its pair are looked up again where the message has moved meanwhile.
+        If the message has changed in between, its recovery and its pair are read again.
         """
         snapshot = self._snapshot
         view = snapshot.find_outbound_view(message_id)
@@ -277,15 +278,15 @@ class Api(JobCalls):
         return Json({"messages": items, "next_after": page.next_after})
 
     async def cancel_message(self, request: Request) -> Response:
-        """Take a message back, if need be by asking the receiver: then 202."""
+        """Take a message back; 202 if the receiver has to be asked."""
         message_id = request.path_params["message_id"]
         is_done = await self._operations.cancel(message_id)
         return Json(self._message(message_id), status_code=200 if is_done else 202)
 
     async def resend_message(self, request: Request) -> Response:
-        """Send a message again that was given up, or its content; 202 where the receiver is asked.
+        """Send a given-up message again, or its content; 202 if the receiver has to be asked.
 
-        What may be delivered twice is sent again on a person's word and reason only (R-41).
+        If it may be delivered twice, a person must ask for it and give a reason (R-41).
         """
         message_id = request.path_params["message_id"]
         body = await json_object(request)
@@ -301,20 +302,20 @@ class Api(JobCalls):
         return Json(self._message(message_id), status_code=200 if is_done else 202)
 
     async def resume_message(self, request: Request) -> Response:
-        """Let a message go on that a bug parked, or that is stored and was never handed over."""
+        """Let a message go on that a bug parked, or that was stored and never handed over."""
         message_id = request.path_params["message_id"]
         reason = needed_reason(await json_object(request))
         taken_up = await self._operations.take_up(message_id, reason)
         return Json({"message_id": message_id, "taken_up": taken_up})
 
     async def request_status(self, request: Request) -> Response:
-        """Ask the partner how a message stands; the answer is seen in the message."""
+        """Ask the partner about a message; its answer is shown in the message."""
         message_id = request.path_params["message_id"]
         await self._operations.inquire(message_id)
         return Json(self._message(message_id), status_code=202)
 
     async def list_inbox(self, request: Request) -> Response:
-        """Received messages above an offset, with their payloads where that is asked for."""
+        """Received messages above an offset, with their payloads if the caller asks for them."""
         wait_s = min(number(request, "wait", 0.0), WAIT_S_MAX)
         after, up_to = whole(request, "after", 0), whole(request, "up_to", OFFSET_MAX)
         limit = max(1, min(limit_of(request), up_to - after))
@@ -343,7 +344,7 @@ class Api(JobCalls):
         return Json({"moved": moved})
 
     def get_inbox_item(self, request: Request) -> Response:
-        """One received message, by its offset or by a MessageId that it alone has."""
+        """One received message, by its offset or by a MessageId that no other item has."""
         return Json(shapes.inbox_shape(self._inbox.get(*item_of(request))))
 
     def get_payload(self, request: Request) -> Response:
@@ -351,7 +352,7 @@ class Api(JobCalls):
         message_id, offset = item_of(request)
         stored = self._inbox.payload(message_id, request.path_params["n"], offset)
         headers = {
-            # A payload is never shown as a page of ours (attack R6).
+            # A browser must never show a payload as one of our pages (attack R6).
             "content-type": sendable_type(stored.payload.content_type),
             "content-disposition": "attachment",
             "content-security-policy": "sandbox",
@@ -399,7 +400,7 @@ class Api(JobCalls):
         return Json({"partners": partners})
 
     async def resume_partner(self, request: Request) -> Response:
-        """Resume both directions, and with `unsent` send again what never left."""
+        """Resume both directions; with `unsent`, also send again the messages that never left."""
         partner = request.path_params["partner"]
         sends_unsent = flag(await json_object(request), "unsent")
         partners = await self._operations.resume(partner)
@@ -413,7 +414,7 @@ class Api(JobCalls):
         return Json({"pings": pings})
 
     async def set_draining(self, request: Request) -> Response:
-        """Whether partners that ask first are told to send nothing."""
+        """Set whether partners that ask first (Ping) are told to send nothing."""
         body = await json_object(request)
         if "draining" not in body:
             raise LocalError("InvalidField", "draining is missing")
@@ -442,9 +443,9 @@ class Api(JobCalls):
         return Json({"records": shown, "last_seq": last_seq, "store_id": store_id})
 
     def _store_id(self) -> str | None:
-        """Whose numbers these are: the hash of the journal's first row, which no other store has.
+        """The store that gave these numbers: the hash of its first journal row, which is unique.
 
-        An epoch does not do, since every opening begins one.
+        The epoch cannot say it, since every opening of a store begins a new one.
         """
         first = self._snapshot.list_journal(0, 1)
         return first[0].chain_hash if first else None
@@ -537,7 +538,7 @@ ROUTES: list[tuple[str, str, Call]] = [
 
 
 def _concerned(snapshot: Snapshot, incident: Incident) -> dict[str, int] | None:
-    """Messages per state, while there is trouble with their partner (R-40)."""
+    """Messages per state, as long as there is trouble with their partner (R-40)."""
     if not incident.is_trouble or incident.resolved_at is not None:
         return None
     return snapshot.count_concerned(incident.pair, incident.opened_at)
@@ -554,7 +555,7 @@ def _operation_of(method: str, path: str) -> Operation:
 _READ_ON = frozenset(
     {Api.post_message, Api.put_message, Api.put_job_message, Api.post_job_messages}
 )
-"""Calls that take documents, and bound what they read while they read it (`read_on`)."""
+"""Calls that take documents, and limit their body while they read it (`read_on`)."""
 
 
 async def _on_local_error(request: Request, error: LocalError) -> Response:
@@ -583,7 +584,7 @@ async def _on_store_failed(request: Request, error: StoreFailed) -> Response:
 
 
 async def _on_disconnect(request: Request, error: ClientDisconnect) -> Response:
-    """Nobody hears it: the caller went away in the middle of its request."""
+    """Nobody reads this answer: the caller left in the middle of its request."""
     del request, error
     return refusal(400, "CallerGone", "the request ended before its body did")
 

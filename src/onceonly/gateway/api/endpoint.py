@@ -1,7 +1,7 @@
-"""The HTTP server of the application API: uvicorn, with a bound on what is no body.
+"""The HTTP server of the application API: uvicorn, with a limit for everything but bodies.
 
 uvicorn over httptools keeps request targets, header fields and trailers of any length in memory
-before anybody can look at them, also those of a caller without a token.
+before the application sees them, even those of a caller without a token.
 """
 
 from typing import Any, Final
@@ -15,11 +15,11 @@ HEAD_BYTES_MAX: Final = 1 << 16
 """Longest head of a request; a MessageId and a PartyId, escaped, take two thousand bytes."""
 
 LINGER_S: Final = 1.0
-"""How long what a refused caller still sends is thrown away, so that the refusal is read."""
+"""How long bytes of a refused caller are still read and dropped, so that it gets the refusal."""
 
 
 class BoundedHead(HttpToolsProtocol):
-    """One connection. What arrives without completing a head or a piece of a body is counted."""
+    """One connection. Counts bytes that complete neither a head nor a piece of a body."""
 
     _pending_bytes = 0
     _is_refused = False
@@ -34,7 +34,7 @@ class BoundedHead(HttpToolsProtocol):
             self._refuse()
 
     def on_headers_complete(self) -> None:
-        """Called by the parser behind a head."""
+        """Called by the parser after a head."""
         self._pending_bytes = 0
         super().on_headers_complete()
 
@@ -55,7 +55,7 @@ class BoundedHead(HttpToolsProtocol):
         head = [b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\n"]
         head += [b"%b: %b\r\n" % field for field in answer.raw_headers]
         self.transport.write(b"".join([*head, b"\r\n", bytes(answer.body)]))
-        # Closed at once, what is still coming in would take the answer away with it.
+        # If it were closed at once, bytes that still come in could destroy the answer (a reset).
         self._is_refused = True
         self.transport.write_eof()
         self.loop.call_later(LINGER_S, self.transport.close)
@@ -64,9 +64,9 @@ class BoundedHead(HttpToolsProtocol):
 def served(
     application: Any, *, drain_s: int | None = None, calls_max: int | None = None
 ) -> uvicorn.Config:
-    """How uvicorn serves the application; `drain_s` is for calls under way when it is to end.
+    """How uvicorn serves the application; `drain_s`: how long calls may take at a stop.
 
-    Past `calls_max` connections a call is answered 503.
+    With more than `calls_max` connections a call is answered 503.
     """
     return uvicorn.Config(
         application,

@@ -1,4 +1,4 @@
-"""What callers of the application API send, read with named refusals.
+"""Reads what callers of the application API send; every refusal has a name.
 
 Every function raises `LocalError` (InvalidField, InvalidJson, InvalidMultipart) for what is not
 legal.
@@ -27,7 +27,7 @@ DEPTH_MAX = 32
 
 
 def too_large(payload_bytes_max: int) -> LocalError:
-    """What is said of a message whose payloads have more bytes than that, all together."""
+    """The error for a message whose payloads together have more than that many bytes."""
     text = f"the payloads of a message have {payload_bytes_max} bytes at most"
     return LocalError("PayloadTooLarge", text)
 
@@ -48,23 +48,23 @@ _NESTING = {"[": 1, "{": 1, "]": -1, "}": -1}
 def parsed(text: str | bytes) -> Any:
     """The JSON value, nested to `DEPTH_MAX` at most.
 
-    Raises `ValueError`, also where a string in it is no Unicode text, and where a number is none
-    of JSON (NaN).
+    Raises `ValueError`, also if a string in it is no Unicode text, or if a number is not legal in
+    JSON (NaN).
     """
     text = text if isinstance(text, str) else text.decode("utf-8-sig")
     _check_depth(text)
     value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_object)
     if "\\ud" in text.lower():
-        # JSON can escape half a surrogate pair, which no store, document or answer could carry.
+        # JSON can contain half a surrogate pair as an escape; no store or answer could hold it.
         json.dumps(value, ensure_ascii=False).encode()
     elif not text.isascii():
-        # A form's field may bring one as it is.
+        # A field of a form can contain one without an escape.
         text.encode()
     return value
 
 
 def _check_depth(text: str) -> None:
-    """Before anything is built: what reads, shows and writes values calls itself for each level."""
+    """Check before any value is built: code that reads or writes values recurses for each level."""
     if text.count("[") + text.count("{") <= DEPTH_MAX:
         return
     depth = 0
@@ -75,7 +75,7 @@ def _check_depth(text: str) -> None:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Two members of one name would be read in two ways."""
+    """Refuse two members with the same name, since readers would choose differently."""
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
@@ -89,7 +89,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def check_query(request: Request, operation: Operation) -> None:
-    """Nothing but what the call reads, and each once: what is not read is not meant."""
+    """Allow only parameters that the call reads, and each only once."""
     legal = [name for name, _ in operation.query]
     given = [name for name, _ in request.query_params.multi_items()]
     _check_names(given, legal, "parameter")
@@ -99,7 +99,7 @@ def check_query(request: Request, operation: Operation) -> None:
 
 
 def check_members(body: dict[str, Any], operation: Operation) -> None:
-    """Nothing but what the call reads; `parsed` sees to it that no member is there twice."""
+    """Allow only members that the call reads; `parsed` has refused members that come twice."""
     _check_names(body, members_of(operation), "member")
 
 
@@ -111,7 +111,7 @@ def _check_names(given: Iterable[str], legal: Sequence[str], kind: str) -> None:
 
 
 async def json_object(request: Request) -> dict[str, Any]:
-    """The body; empty where there is none."""
+    """The body; an empty object if there is none."""
     body = await request.body()
     if not body:
         return {}
@@ -140,7 +140,7 @@ SUBMISSION_FIELDS = {
 def submission_of(
     header: Any, parts: list[Part], message_id: str | None, key: str | None
 ) -> Submission:
-    """What is asked for; `message_id` of the path and `key` of the head are never contradicted."""
+    """The submission; `message_id` of the path and `key` of the head must fit the JSON."""
     if not isinstance(header, dict):
         raise LocalError("InvalidMultipart", "the part 'message' is no JSON object")
     for name, value in header.items():
@@ -161,7 +161,7 @@ def submission_of(
 
 
 def _put_said(fields: dict[str, Any], name: str, said: str | None, contradiction: str) -> None:
-    """Put what was said outside of the JSON, where that says nothing else."""
+    """Put a value from outside the JSON; refuse it if the JSON has another one."""
     if said is None:
         return
     if fields.get(name) not in (None, said):
@@ -170,7 +170,7 @@ def _put_said(fields: dict[str, Any], name: str, said: str | None, contradiction
 
 
 def _check_key(key: str) -> None:
-    """A key that nobody can have meant would make every other submission one with it."""
+    """Refuse an illegal key, such as an empty one, which several submissions could share."""
     try:
         checked_key(key)
     except RemoteError as error:
@@ -178,7 +178,7 @@ def _check_key(key: str) -> None:
 
 
 def key_of(request: Request) -> str | None:
-    """The business key of the head, which is the text that its bytes are in UTF-8."""
+    """The Idempotency-Key of the head, read as UTF-8."""
     given = request.headers.getlist("idempotency-key")
     if len(given) > 1:
         raise LocalError("InvalidField", "the Idempotency-Key is given more than once")
@@ -199,17 +199,17 @@ def one_line(value: Any, name: str) -> str:
 
 
 def reason_of(body: dict[str, Any], default: str) -> str:
-    """The reason that a body gives, or the default where it gives none."""
+    """The reason in the body, or the default if there is none."""
     value = body.get("reason")
     return default if value is None or value == "" else one_line(value, "reason")
 
 
 REASON_LENGTH_MAX = 500
-"""Of a reason that has to be given, which becomes a row."""
+"""Longest reason that a caller has to give; it is written into a row."""
 
 
 def needed_reason(body: dict[str, Any]) -> str:
-    """Why a person wants this, who has to say it."""
+    """The reason of a person who asks for something; it must be given."""
     reason = body.get("reason")
     if not isinstance(reason, str) or not reason.strip():
         raise LocalError("InvalidField", "reason says why, in a text that is not empty")
@@ -227,7 +227,7 @@ def whole(request: Request, name: str, default: int) -> int:
 
 
 _ITEMS = "items"
-"""The step behind which an offset stands, or a MessageId in the query; and a legal MessageId."""
+"""The path segment before an offset, or before a MessageId in the query; also a legal MessageId."""
 
 
 def item_of(request: Request) -> tuple[str | None, int | None]:
@@ -258,7 +258,7 @@ def limit_of(request: Request) -> int:
 
 
 def flag(body: dict[str, Any], name: str) -> bool:
-    """A truth value of the body, false where it is not there."""
+    """A truth value of the body; False if it is not there."""
     value = body.get(name, False)
     if not isinstance(value, bool):
         raise LocalError("InvalidField", f"{name} is neither true nor false")
@@ -266,7 +266,7 @@ def flag(body: dict[str, Any], name: str) -> bool:
 
 
 def count(body: dict[str, Any], name: str, default: int | None) -> int:
-    """A whole number of the body, which has to be there where there is no default."""
+    """A whole number of the body; it must be there if there is no default."""
     value = body.get(name, default)
     if type(value) is not int or not 0 <= value < 1 << 63:
         raise LocalError("InvalidField", f"{name} {shown(value)} is not a whole number")
@@ -274,7 +274,7 @@ def count(body: dict[str, Any], name: str, default: int | None) -> int:
 
 
 def one_of(request: Request, name: str, words: Sequence[str]) -> str:
-    """A word of the query, the first of `words` where it is not there."""
+    """A word of the query; the first of `words` if it is not there."""
     word = request.query_params.get(name, words[0])
     if word not in words:
         raise LocalError("InvalidField", f"{name} {shown(word)} is none of {', '.join(words)}")

@@ -22,10 +22,10 @@ from onceonly.message.terms import (
 )
 
 EBXML_METHOD_URI = "http://www.ebxml.org/namespaces/reliableMessaging"
-"""The acknowledgement protocol, as a name of what an MSH supports (seed 001 §2.1.1.3)."""
+"""The name of the acknowledgement protocol in a list of supported methods (seed 001 §2.1.1.3)."""
 
 WINDOW_MAX = 1000
-"""Of messages in flight to one partner: each holds a timer and a place in the partner's memory."""
+"""Most messages in flight to one partner: each needs a timer, and memory of the partner."""
 
 WINDOW_2001 = 16
 """Messages in flight in `rm-2001` unless agreed otherwise: two fsync batches under way."""
