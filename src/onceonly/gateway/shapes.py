@@ -24,7 +24,7 @@ from onceonly.store.contract.entries import InboxItem, Incident, Notice, Outboun
 from onceonly.store.contract.jobs import STAGED, Job, JobRow
 
 UNDELIVERED = NOT_DELIVERED | {OutboundStatus.IN_DOUBT}
-"""Statuses of which it is said whether it is certain that the message was not delivered."""
+"""Statuses for which the shape also says whether non-delivery is certain."""
 
 
 def instant(at: int | None) -> str | None:
@@ -37,14 +37,14 @@ def instant(at: int | None) -> str | None:
 def error_shape(
     name: str, text: str, facts: Mapping[str, Any] = MappingProxyType({})
 ) -> dict[str, Any]:
-    """The one shape of every refusal; some have facts for programs beside the text."""
+    """The shape of every refusal; some have facts for programs besides the text."""
     return {"error": {"name": name, "text": text, **facts}}
 
 
 def message_shape(
     view: OutboundView, pair: PairView | None, recovery: Recovery | None
 ) -> dict[str, Any]:
-    """An outbound message: what it is, where it stands, and what comes next.
+    """An outbound message: what it is, its state, and what comes next.
 
     `pair` and `recovery` are null in lists.
     """
@@ -85,14 +85,14 @@ def _recovery_shape(recovery: Recovery) -> dict[str, Any]:
 
 
 def _response_shape(recovery: Recovery) -> dict[str, Any]:
-    """How the business response to the message stands (level 5)."""
+    """The status of the business response to the message (level 5)."""
     return {"state": recovery.response.value, "due_at": instant(recovery.response_due_at)}
 
 
 def history_shape(records: Sequence[Record], error_code: str | None) -> dict[str, Any]:
-    """What the journal has of an outbound message: its acknowledgement, receipts, every row.
+    """What the journal has about an outbound message: acknowledgement, receipts, every row.
 
-    `reason` belongs to the message's `error_code`: null where that is.
+    `reason` belongs to the message's `error_code`, and is null if that is null.
     """
     why = None if error_code is None else _last(records, *_ENDINGS)
     outcomes = [record for record in records if record.event in OUTCOMES]
@@ -112,7 +112,7 @@ _ENDINGS = (Event.EXHAUSTED, Event.EXPIRED, Event.FAILED, Event.PARKED, Event.ER
 
 
 def outcome_shape(rows: Iterable[Record]) -> dict[str, Any] | None:
-    """How the last of these transmissions ended, in words as well; null where there is none."""
+    """How the last of these transmissions ended, also in words; None if there is none."""
     row = max(rows, key=lambda one: one.seq, default=None)
     if row is None:
         return None
@@ -158,7 +158,7 @@ def record_shape(record: Record) -> dict[str, Any]:
 
 
 def job_shape(job: Job, counts: Mapping[str, int]) -> dict[str, Any]:
-    """A job and its rows: accepted, rejected, replayed; and how what was accepted stands.
+    """A job and its rows: accepted, rejected, replayed; and the states of the accepted ones.
 
     `rows` is the sum of the first three, `accepted` that of all that follow.
     """
@@ -199,7 +199,7 @@ def reject_shape(row: JobRow) -> dict[str, Any]:
 
 
 def whole_inbox_shape(whole: WholeItem) -> dict[str, Any]:
-    """An inbox item whose payloads have a `body` in base64; null where it is too large for one."""
+    """An inbox item whose payloads have a `body` in base64; null if it is too large for that."""
     shape = inbox_shape(whole.item)
     for payload, body in zip(shape["payloads"], whole.bodies, strict=True):
         payload["body"] = None if body is None else b64encode(body).decode()
@@ -251,7 +251,7 @@ def notice_shape(number: int, notice: Notice) -> dict[str, Any]:
 def partner_shape(
     pair: PairView, terms: DeliveryTerms | None, outcomes: Iterable[Record]
 ) -> dict[str, Any]:
-    """One side of a pair, as operators see it; `terms` where we send.
+    """One side of a pair, as operators see it; `terms` only for the sending side.
 
     `outcomes` are those of the messages in flight.
     """
@@ -274,7 +274,7 @@ def partner_shape(
 
 
 def ping_shape(agreement: Agreement, seen: Availability, at: int) -> dict[str, Any]:
-    """What a Ping of a partner showed."""
+    """The result of a Ping to a partner."""
     return {
         "partner": agreement.their_party,
         "agreement": agreement.id,
@@ -287,7 +287,7 @@ def ping_shape(agreement: Agreement, seen: Availability, at: int) -> dict[str, A
 def incident_shape(
     incident: Incident, concerned: Mapping[str, int] | None = None
 ) -> dict[str, Any]:
-    """Something for an operator; of trouble with a partner, how many messages it concerns."""
+    """An incident; for trouble with a partner also how many messages it concerns."""
     return {
         "incident_id": incident.incident_id,
         "role": incident.role.value,

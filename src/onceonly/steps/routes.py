@@ -144,7 +144,7 @@ class Routes:
         if len(routing) >= route.hops_max:
             raise RemoteError(
                 ErrorCode.INCONSISTENT,
-                f"{len(routing)} hops are behind the message, of {route.hops_max} at most",
+                f"the message has made {len(routing)} hops, of {route.hops_max} at most",
             )
         if message.sync_reply_mode not in (None, SyncReplyMode.NONE):
             raise RemoteError(

@@ -1,1 +1,1 @@
-"""What may leave and waits: deadlines, open questions, notices, exchanges held for a reply."""
+"""What is sent and awaited: deadlines, open questions, notices, exchanges held for a reply."""
