@@ -1,7 +1,7 @@
 """One message at the machine that stores it: once, in its time, as it was sent; and handed over.
 
 I1, I2, I7 to I12 and the receiver's half of I26; R-01, R-02, R-12, R-16, R-18, R-19. What is said
-of it to its sender is `acknowledging`'s matter.
+of it to its sender is `acknowledgements`'s matter.
 """
 
 from bisect import bisect
@@ -16,7 +16,7 @@ from onceonly.message.message import AckRequested, DeliverySemantics
 from onceonly.message.terms import DeliveryReceiptProvided, DeliveryTerms
 from onceonly.protocol.events import Outcome
 from onceonly.simulation.cast import name_of
-from onceonly.simulation.checkers.acknowledging import SIGNALS, owes_answer, was_long_awake
+from onceonly.simulation.checkers.acknowledgements import SIGNALS, owes_answer, was_long_awake
 from onceonly.simulation.checkers.case import NEVER, WorldCase
 from onceonly.simulation.checkers.course import Coming, Course
 from onceonly.simulation.checkers.letter import LetterKind

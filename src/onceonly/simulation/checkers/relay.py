@@ -15,7 +15,7 @@ from onceonly.message.profile import Profile
 from onceonly.message.terms import Intermediary
 from onceonly.protocol.outbound import OutboundStatus
 from onceonly.simulation.cast import HOPS_MAX, name_of
-from onceonly.simulation.checkers.acknowledging import ANSWERED_NS
+from onceonly.simulation.checkers.acknowledgements import ANSWERED_NS
 from onceonly.simulation.checkers.case import NEVER, WorldCase
 from onceonly.simulation.checkers.course import Course, Going
 from onceonly.simulation.checkers.letter import LetterKind, without_last_hop

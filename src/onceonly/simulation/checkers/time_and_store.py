@@ -1,6 +1,6 @@
 """What a machine keeps: journals, pairs, payloads, and what it does on a broken disk.
 
-I14, I27, I41 to I43, E3; what it forgets is `forgetting`'s matter. Wall clocks that jump (I40)
+I14, I27, I41 to I43, E3; what it forgets is `retention`'s matter. Wall clocks that jump (I40)
 need no check of their own: every other one holds under them, save where it says that clocks have
 to fit.
 """

@@ -3,7 +3,7 @@
 Knows how a message stood at every place in the order, by the rows of whoever has it. An answer is
 true if it was so at some time between the question's arrival and the answer; which of two commits
 in one instant came first nobody outside can tell. Seed 004 levels 3 and 5, S4-22 to S4-26; what an
-asker makes of an answer is `asking`'s matter.
+asker makes of an answer is `inquiries`'s matter.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from onceonly.message.signals import MessageStatus, ReportedProcessing
 from onceonly.message.terms import DeliveryTerms
 from onceonly.message.word import Word, changed
 from onceonly.protocol.receiving import ProcessingState
-from onceonly.simulation.checkers.acknowledging import was_long_awake
+from onceonly.simulation.checkers.acknowledgements import was_long_awake
 from onceonly.simulation.checkers.case import NEVER, WorldCase
 from onceonly.simulation.checkers.course import Coming, Course, Going
 from onceonly.simulation.checkers.letter import LetterKind

@@ -1,7 +1,7 @@
 """`compact`: the small folders of many batches into few, and those that nobody holds removed."""
 
 from onceonly.lake import compaction, manifest
-from onceonly.lake.jobs.ingesting import IngestSummary
+from onceonly.lake.jobs.ingestion import IngestSummary
 from onceonly.lake.jobs.session import Lakes, directories, start
 
 

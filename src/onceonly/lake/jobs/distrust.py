@@ -2,7 +2,7 @@
 
 from onceonly.lake import activity, lease, manifest, storage
 from onceonly.lake.ingest import batch, register
-from onceonly.lake.jobs.ingesting import IngestSummary, summary
+from onceonly.lake.jobs.ingestion import IngestSummary, summary
 from onceonly.lake.jobs.session import start
 from onceonly.lake.manifest import INGESTED_FOLDER, Shelf
 from onceonly.message.errors import LocalError

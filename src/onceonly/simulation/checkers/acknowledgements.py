@@ -1,7 +1,7 @@
 """What is said of a message to its sender: its acknowledgements and receipts, and silence.
 
 I3 to I6 and I8: after the store, as often as it is owed, in the right words, and never for
-nothing; R-03, seed 001 §1.3.3 and §2.1.1. What answers to questions say is `answering`'s matter.
+nothing; R-03, seed 001 §1.3.3 and §2.1.1. What answers to questions say is `answers`'s matter.
 """
 
 from collections.abc import Iterator

@@ -10,7 +10,7 @@ from onceonly.message.event import Event
 from onceonly.message.instant import NS_PER_S
 from onceonly.message.signals import InquiryKind
 from onceonly.simulation.cast import name_of
-from onceonly.simulation.checkers.acknowledging import was_long_awake
+from onceonly.simulation.checkers.acknowledgements import was_long_awake
 from onceonly.simulation.checkers.case import NEVER, WorldCase
 from onceonly.simulation.checkers.course import Course
 from onceonly.simulation.checkers.violation import Violation
