@@ -150,7 +150,7 @@ class ProcessingListener(StreamingQueryListener):
         """Of a session's queries, whose events all come here, only of the one that is ours."""
         if read_query_id(self._checkpoint) != str(query_id):
             return
-        if query_id != self._told_of:  # A new checkpoint in the old one's place begins anew.
+        if query_id != self._told_of:  # A new checkpoint in the old one's place begins again.
             self._told, self._told_of = None, query_id
         found = read_progress(self._checkpoint)
         if found is None or found == self._told:

@@ -42,7 +42,7 @@ class Numbered(NamedTuple):
     """Where a stream begins, and how much it takes at a time."""
 
     after: int | None
-    """None: behind everything that is there when it begins."""
+    """None: after everything that is there when the stream begins."""
     per_batch: int
     per_partition: int
 
@@ -76,7 +76,7 @@ def planned(after: int, up_to: int, length: int) -> list[InputPartition]:
 
 
 def until(rows: NumberedRows, after: int, up_to: int | None) -> int:
-    """Where a batch ends: at `up_to`, or with the last row, since ranges behind it have no end."""
+    """Where a batch ends: at `up_to`, or at the last row, since a range after it would not end."""
     if up_to is not None and up_to <= after:
         return up_to
     last = rows.end().last
@@ -84,10 +84,11 @@ def until(rows: NumberedRows, after: int, up_to: int | None) -> int:
 
 
 def begin(start: Offset, end: Offset) -> int:
-    """Behind which row the batch between the two begins.
+    """The row after which the batch between the two offsets begins.
 
-    Spark asks for the initial offset more than once, and behind everything is elsewhere each time:
-    the first batch begins where its end says that the stream does, which is in the checkpoint.
+    Spark asks for the initial offset more than once, and "after everything" is another row each
+    time. So the first batch begins where its end offset, which is in the checkpoint, says that the
+    stream begins.
     """
     first: int = start["offset"] if start["from"] == end["from"] else end["from"]
     return first

@@ -21,7 +21,7 @@ _REASONS = (
     ("onceonly_error", pa.utf8()),
     ("onceonly_reason", pa.utf8()),
 )
-"""Columns behind those of the DataFrame."""
+"""Columns after those of the DataFrame."""
 
 
 class RejectsFile:

@@ -98,7 +98,7 @@ def pack(
 def verify(
     where: Path, master: str | None, key: Path | None, *, allow_unchained: bool, output: str
 ) -> None:
-    """Compute an evidence pack anew, and name everything that does not agree.
+    """Compute an evidence pack again, and name everything that does not agree.
 
     Digests, signature, the hash of every journal row, the life of every message and its verdict.
     Exit code 11 where anything does not agree.

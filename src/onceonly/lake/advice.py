@@ -37,7 +37,7 @@ hang come on top of it.
 What is measured, and how
 -------------------------
 Times go by the clock that never jumps; an answer or a recovery that came after its gateway had been
-started anew is not timed. Round trips come from messages of which every transmission was answered,
+started again is not timed. Round trips come from messages of which every transmission was answered,
 for there the first answer belongs to the first transmission; messages that were sent once only
 would leave out every slow answer. `answered` is answers by transmissions, which does not depend on
 who is answered first. Messages without a verdict yet are left out. With the receiver's journal at
@@ -90,7 +90,7 @@ class Goal(NamedTuple):
 
 
 _CLOCKS: Final = ("at", "ticks")
-"""The wall clock, and the one that never jumps and begins anew with every start; microseconds."""
+"""The wall clock, and the one that never jumps and begins again with every start; microseconds."""
 _EPOCHS: Final = ("our_epochs", "their_epochs")
 """How often either gateway was started between the rows of a message."""
 
@@ -109,13 +109,13 @@ def _starts_between(condition: Column) -> Column:
 
 
 def _took(epochs: str, beginning: str, end: str) -> Column:
-    """By the clock that never jumps; null where the gateway was started anew in between."""
+    """By the clock that never jumps; null where the gateway was started again in between."""
     took = F.col(f"{end}_ticks") - F.col(f"{beginning}_ticks")
     return F.when(F.col(epochs) == F.lit(0), took)
 
 
 def _lasted(epochs: str, beginning: str, end: str) -> Column:
-    """The same, and by the wall clock where the gateway was started anew in between."""
+    """The same, and by the wall clock where the gateway was started again in between."""
     lasted = F.col(f"{end}_at") - F.col(f"{beginning}_at")
     return F.coalesce(_took(epochs, beginning, end), F.when(lasted >= F.lit(0), lasted))
 
@@ -124,7 +124,7 @@ def exchanges(journal: DataFrame) -> DataFrame:
     """Per message of an agreement: what it took to get it acknowledged.
 
     One row per `AGREEMENT` and `message_id` whose sender's journal is there and has its verdict.
-    Messages that somebody sent anew (an operator's resume, a resend by rule) are left out: they
+    Messages that somebody sent again (an operator's resume, a resend by rule) are left out: they
     have waited by other rules.
     """
     ours = is_outbound() & ~is_passing()

@@ -45,7 +45,7 @@ def compact(
 
 
 def refold(spark: SparkSession, shelf: Shelf) -> Manifest:
-    """Fold all rows of a party anew, by the folds of this version."""
+    """Fold all rows of a party again, by the folds of this version."""
     known = manifest.load(shelf)
     rows = runner.folders(spark, "journal", shelf.paths(known, "journal"))
     name = f"refold-{manifest.fresh_name()}"
@@ -73,7 +73,7 @@ def _fold(spark: SparkSession, shelf: Shelf, product: str, names: list[str]) -> 
     storage.keep([f"{shelf.root}/{target}"])
 
     def swap(found: Manifest) -> Manifest:
-        # An ingest that took all rows anew meanwhile has retired what was folded here.
+        # An ingest that took all rows again meanwhile has retired what was folded here.
         if not set(names) <= set(found.products.get(product, ())):
             return found
         return found.with_folders(product, names, target, time.time_ns() // 1_000)

@@ -98,7 +98,7 @@ class Manifest:
     unknown_columns: Mapping[str, int] = field(default_factory=dict)
     """Columns of newer journals that this version left out, and in how many rows."""
     quarantined: tuple[Quarantined, ...] = ()
-    """Segments that wait for somebody to publish them anew."""
+    """Segments that wait for somebody to publish them again."""
     distrusted: tuple[Distrusted, ...] = ()
     retired: tuple[Retired, ...] = ()
 

@@ -230,7 +230,7 @@ FOLDS: Final = (
     _count(
         "starts",
         Event.TRANSMITTING,
-        meaning="transmissions that began anew at attempt 1",
+        meaning="transmissions that began again at attempt 1",
         only="attempt = 1",
     ),
     _outcome("sends_accepted", Event.TRANSMITTED, Outcome.ACCEPTED),

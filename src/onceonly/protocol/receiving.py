@@ -405,7 +405,7 @@ def _number_refusal(number: int | None, previous: int | None) -> str:
     )
     if previous is None:
         return f"{came}: no message of this sender was stored before, expected is 1"
-    expected = f"{successor(previous)}, or 1 from a sender that begins anew"
+    expected = f"{successor(previous)}, or 1 from a sender that begins again"
     return f"{came}: the last message stored has {previous}, expected is {expected}"
 
 

@@ -1,1 +1,1 @@
-"""What is sent and awaited: deadlines, open questions, notices, exchanges held for a reply."""
+"""What is sent or awaited: deadlines, open questions, notices, exchanges held for a reply."""

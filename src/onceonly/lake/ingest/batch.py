@@ -103,11 +103,11 @@ def set_aside(
     reason: str,
     tell: Callable[[Quarantined], None] = lambda _: None,
 ) -> None:
-    """Let what counts under a segment's name count no more, on somebody's word.
+    """Stop counting the content of a segment, because a person says so.
 
-    What stands in its place now is looked at and taken, if it is another content and whole; and so
-    is what was refused since it did not follow. Raises `LocalError` (NotCounted, Restless,
-    Disturbed).
+    The present file of that name is checked, and taken in if it is whole and has another content.
+    So are segments that were refused because they did not follow. Raises `LocalError` (NotCounted,
+    Restless, Disturbed).
     """
     before = _known(spark, shelf)
     counted = seams.fit(before.looks.values()).accepted.get(segment)

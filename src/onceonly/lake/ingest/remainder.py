@@ -1,10 +1,11 @@
 """Rows of segments that counted before and still do, out of what the lake itself holds of them.
 
 A lake takes a segment's rows from its file once. If the file is edited, cut or removed later, this
-changes nothing: where all rows are written anew, those that stay come from the lake's own journal.
+changes nothing: where all rows are written again, those that stay come from the lake's own journal.
 They are found by their numbers. If a segment that goes has the same numbers, the chain is followed
 back from the last hash of the segment that stays. This is not possible for a segment with other
-columns than ours: then all rows with its numbers stay, and doubles show as forks.
+columns than ours: then all rows with its numbers stay, and two rows with one number are reported as
+a fork.
 """
 
 from collections import defaultdict

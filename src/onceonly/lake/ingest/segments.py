@@ -126,9 +126,9 @@ class Look(NamedTuple):
 
     @property
     def content(self) -> tuple[int, int, str | None, str | None]:
-        """Equal for two whole segments with the same rows: a hash is over every row before it.
+        """Equal for two whole segments with the same rows: each hash covers every row before it.
 
-        But for the first, whose own hash is over a row that is not there: it says itself.
+        The hash of the first row covers a row that is not there, so it is included itself.
         """
         return self.first_seq, self.last_seq, self.head, self.tail_hash
 

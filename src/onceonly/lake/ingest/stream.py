@@ -5,7 +5,7 @@ one. A query tells each path once; segments that were looked at and changed sinc
 run itself, which also starts queries for parties that appear.
 
 What a query keeps may be lost: Spark syncs none of it, and after a power cut some of it is empty. A
-query that falls over it, and not over a segment, begins anew.
+query that falls over it, and not over a segment, begins again.
 """
 
 from collections import defaultdict
@@ -176,7 +176,7 @@ class IngestRun:
         if intake in self._renewed:
             return [_failed(intake, error)]
         self._renewed.add(intake)
-        self._warn(f"{intake.journal} is listed anew: {_first_line(error)}")
+        self._warn(f"{intake.journal} is listed again: {_first_line(error)}")
         return self._tried(intake, lambda: storage.remove(intake.checkpoint))
 
     def _stop(self) -> None:

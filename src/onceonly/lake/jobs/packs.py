@@ -223,7 +223,7 @@ def verify(
     allow_unchained: bool = False,
     master: str | None = None,
 ) -> Verification:
-    """Compute a pack anew and name everything that does not agree.
+    """Compute a pack again and name everything that does not agree.
 
     `key` is the public key or certificate, in PEM, of whoever is to have signed it. With
     `allow_unchained` rows whose hashes cannot be computed from the pack are counted and no
@@ -250,7 +250,7 @@ def verify(
         return Verification(claimed, [*found, *strange], signed, 0)
     spark = runner.session(master, APP_NAME, journal_bytes=None)
     try:
-        with activity.step(spark, "rows, lives and verdicts anew"):
+        with activity.step(spark, "rows, lives and verdicts again"):
             differing, unchained = _compare(spark, where, claimed, allow_unchained=allow_unchained)
     except (PySparkException, Py4JError) as error:
         what = f"cannot be read: {' '.join(str(error).split())[:200]}"

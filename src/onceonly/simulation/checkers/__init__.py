@@ -23,7 +23,7 @@ were given, and the stores at the end. Must not look into a process. `case` sort
 | `liveness` | I21, I25, L1, L2, L4 to L6; R-17 |
 | `evidence` | E1, E2: the truth, and that rows tell it |
 | `authority` | R-44: who may say what, and what others are told |
-| `processes` | R-43: no process ends but for its store |
+| `processes` | R-43: only its store ends a process |
 | `ration` | R-45: what strangers cost in rows and posts |
 
 What no judge has a name for:
