@@ -101,7 +101,7 @@ def check_store(end: End, number: int, store_id: str | None) -> None:
         whose = " of another store" if is_other else ""
         text = (
             f"the gateway's store is new, or an older copy: its numbers end at {end.last}, and the "
-            f"query is at {number}{whose}; begin anew, with a new checkpoint and an `after` within"
+            f"query is at {number}{whose}; begin again, with a new checkpoint and an `after` within"
         )
         raise LocalError("StoreReplaced", text)
 

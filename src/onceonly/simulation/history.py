@@ -1,8 +1,8 @@
 """What happened in a world, as an observer sees it who cannot look into a process.
 
 Durable rows of journals, packages on the wire, what applications handed over and were given, and
-what was done to the machines; each with its place in the one order of the world. Checkers see this and
-nothing else. The trace is the same as text; two runs of one world must have the same hash of it.
+what was done to the machines; each with its place in the one order of the world. Checkers see this
+and nothing else. The trace is the same as text; its hash must be the same in two runs of one world.
 """
 
 from collections import Counter

@@ -1,4 +1,4 @@
-"""What a batch of looks makes of what a lake holds: a decision over values."""
+"""How a batch of looks changes what a lake holds: a pure decision."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
@@ -13,7 +13,7 @@ class Change(NamedTuple):
     """What follows from a batch of looks."""
 
     looks: Sequence[Look]
-    """For the register: those at segments that are whole in themselves."""
+    """For the register: the looks at segments that are whole."""
     quarantined: tuple[Quarantined, ...]
     """All segments that are quarantined from now on."""
     rows_of: Sequence[Look]

@@ -82,7 +82,7 @@ def doubles(claimed: DataFrame, whose: str) -> DataFrame:
 
 
 def _unlike(computed: DataFrame, claimed: DataFrame, what: str) -> DataFrame:
-    # Whole, and not by a hash: Spark's leaves nulls out, and anybody can find two that are equal.
+    # Not by a hash: Spark's hash ignores nulls, and anybody can find two rows with an equal hash.
     columns = sorted(set(computed.columns) - set(KEY))
     one = computed.select(*KEY, F.struct(*columns).alias("computed"))
     other = claimed.select(*KEY, F.struct(*columns).alias("claimed"))

@@ -43,7 +43,7 @@ DEFINITION: Final = Definition(
 
 
 _NEVER: Final = 1 << 62
-"""Bin of what has not happened: after every bin, and small enough to be added to."""
+"""The bin of an event that has not happened: after every bin, and without overflow in sums."""
 _COUNTS: Final = ("submitted", "started", "settled", "left_queue", "left_flight")
 
 
@@ -56,7 +56,7 @@ def table(judged: DataFrame, journal: DataFrame, *, as_of: int, width_us: int) -
     # Backwards, since Spark goes through a frame without an end again for every row.
     later = Window.partitionBy(*PAIR).orderBy(F.desc("bin"))
     later = later.rowsBetween(Window.unboundedPreceding, -1)
-    # Whoever leaves the queue later than this bin and was there at its end waited then.
+    # A message that was in the queue at the end of this bin, and left it later, waited then.
     oldest = F.min("earliest").over(later)
     counted = moves.withColumns(
         {
