@@ -1,9 +1,9 @@
 """Streams of rows that are numbered from 1: ranges, admission control, `availableNow`.
 
-An offset is the number of the last row that was read, where the stream began, of what it is, and
-which store gave it: all are in the checkpoint, so a restarted query knows them. A gateway with
-another store, or with an older copy, whose last row is before a number that the checkpoint knows,
-would have its rows skipped without a word, so the query ends with the name of that.
+An offset has the number of the last row that was read, the number where the stream began, what is
+read, and which store gave the numbers. All are in the checkpoint, so a restarted query knows them.
+If the gateway has another store, or an older copy whose last row is before a number of the
+checkpoint, rows would be skipped without a word; so the query then ends with a named error.
 """
 
 from collections.abc import Iterator
@@ -71,7 +71,7 @@ def ranges(after: int, up_to: int, length: int) -> Iterator[InputPartition]:
 
 
 def planned(after: int, up_to: int, length: int) -> list[InputPartition]:
-    """The same of a batch, at least one: Spark has one without a range read where there is none."""
+    """Like `ranges` for a batch, but at least one, since Spark needs one to read."""
     return list(ranges(after, up_to, length)) or [InputPartition(Range(after, after))]
 
 
@@ -146,7 +146,7 @@ class NumberedStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadMaxRows(self._numbered.per_batch)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - because Spark calls it so
-        """What comes from now on is for the next run."""
+        """Rows that come from now on are left to the next run."""
         self._target = self._ask()
 
     def latestOffset(self, start: Offset, limit: Any) -> Offset:  # noqa: N802 - because Spark calls it so

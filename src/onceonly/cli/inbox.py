@@ -14,7 +14,7 @@ from onceonly.cli.output import JSON, limit_option, output_option, print_json, p
 from onceonly.client import Client
 
 PAGE = 1_000
-"""As many as the gateway lists at once."""
+"""Most items that the gateway lists at once."""
 COLUMNS = ("offset", "message_id", "from", "service", "action", "processing", "size_bytes")
 
 
@@ -142,7 +142,7 @@ def refuse(client: Client, item: JSON, reason: str) -> None:
 
 
 def _named(item: JSON) -> str:
-    """What a person checks: several items may have one MessageId."""
+    """A line about the item for people: several items may have one MessageId."""
     return f"{item['message_id']} (offset {item['offset']})"
 
 
