@@ -95,6 +95,10 @@ class Desk(Office):
         if taking_up.unanswered(snapshot, at, 1):
             await self._run_apart(OVERDUE, partial(taking_up.unanswered, at=at))
 
+    def waits_for_word(self, message_id: str) -> bool:
+        """Whether a message of ours with this id waits for something; asks memory alone."""
+        return self._deadlines.has((Waiter.MESSAGE, message_id))
+
     def drain(self) -> None:
         """Begin no further transmission or notice; owed ones wait for the next start."""
         self.is_draining = True
@@ -180,7 +184,7 @@ class Desk(Office):
         except StoreFull:
             return False
 
-    async def _send(
+    def _send(
         self,
         agreement: Agreement,
         endpoint: str,
@@ -188,7 +192,7 @@ class Desk(Office):
         package: Package,
         payloads: Sequence[StoredPayload],
         take_reply: TakeReply | None = None,
-    ) -> Transmission:
+    ) -> Awaitable[Transmission]:
         outgoing = Outgoing(
             endpoint,
             package.content_type,
@@ -197,7 +201,7 @@ class Desk(Office):
             take_reply,
             leaves_once=agreement.terms.leaves_once,
         )
-        return await self.replies.send(outgoing)
+        return self.replies.send(outgoing)
 
     async def _transmit_contained(self, departure: Departure) -> None:
         """Transmit; a bug that the message or the answer of its partner meets is contained."""
@@ -240,9 +244,9 @@ class Desk(Office):
         request = Request(reply.content_type, len(reply.body), endpoint, scheme)
         await self._receive(request, reply.chunks(), answered)
 
-    async def _tell(self, work: MessageWork | RecoveryWork) -> None:
+    def _tell(self, work: MessageWork | RecoveryWork) -> Awaitable[Leaving]:
         """Tell the machine what happened; if the disk is full, wait until it can be written."""
-        await self.persist(lambda txn, ground: taking_up.tell(txn, ground, work))
+        return self.persist(lambda txn, ground: taking_up.tell(txn, ground, work))
 
     def _is_due(self, key: Key, due_ns: int) -> None:
         machine, message_id = key

@@ -1,7 +1,7 @@
 """Runs steps and posts signals: gives each step its `Ground`, and commits it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TypeVar
 
 from onceonly.gateway.surroundings import Surroundings
@@ -129,10 +129,10 @@ class Office:
         """The office sends nothing for a step, so its steps must not want to send anything."""
         raise AssertionError(f"a step of the office wants something to leave: {result}")
 
-    async def post(self, endpoint: str, signal: Package) -> Transmission:
+    def post(self, endpoint: str, signal: Package) -> Awaitable[Transmission]:
         """Transmit a signal once (R-20)."""
         body = BytesBody(whole(signal))
-        return await self._transport.send(Outgoing(endpoint, signal.content_type, body))
+        return self._transport.send(Outgoing(endpoint, signal.content_type, body))
 
     def about_gateway(self, event: Event, reason: str | None = None) -> Record:
         """A row about the gateway itself."""

@@ -1,9 +1,11 @@
 """What a partner says about a message of ours, passed on to its machines (R-20, R-44)."""
 
+from collections.abc import Sequence
+
 from onceonly.journal.record import Record
 from onceonly.message.agreement import Agreement
 from onceonly.message.event import Direction, Event
-from onceonly.message.identity import MessageKey, Pair
+from onceonly.message.identity import MessageKey, Pair, PartyId
 from onceonly.message.message import Message
 from onceonly.message.profile import Profile
 from onceonly.message.signals import (
@@ -159,7 +161,7 @@ def is_from_partner(header: SignalHeader, agreement: Agreement) -> bool:
 
     Signals name the MSH's URI (seed 000 §2.2.2, seed 001 §1.3.3.1), some the party.
     """
-    return {str(party) for party in header.from_ids} <= _names_of_partner(agreement)
+    return _are_names_of_partner(header.from_ids, agreement)
 
 
 def is_acknowledged_by_partner(signal: Acknowledgment, agreement: Agreement) -> bool:
@@ -172,7 +174,7 @@ def is_acknowledged_by_partner(signal: Acknowledgment, agreement: Agreement) -> 
         return True
     if agreement.terms.intermediary is Intermediary.ACCEPT and not signal.is_receipt:
         return True
-    return set(map(str, signal.element.from_ids)) <= _names_of_partner(agreement)
+    return _are_names_of_partner(signal.element.from_ids, agreement)
 
 
 def row_to_partner(
@@ -198,8 +200,13 @@ def error_received(entry: ErrorEntry) -> ErrorReceived:
     return ErrorReceived(entry.code, entry.severity, entry.min_retry_s, text)
 
 
-def _names_of_partner(agreement: Agreement) -> set[str]:
-    return {agreement.receiver_uri, agreement.send_to, *map(str, agreement.their_ids)}
+def _are_names_of_partner(parties: Sequence[PartyId], agreement: Agreement) -> bool:
+    """Whether each is one of the partner's PartyIds, or a URI of its MSH."""
+    for name in map(str, parties):
+        is_uri = name in (agreement.receiver_uri, agreement.send_to)
+        if not is_uri and all(name != str(party) for party in agreement.their_ids):
+            return False
+    return True
 
 
 def _name_on_wire(snapshot: Snapshot, entry: OutboundEntry, agreement: Agreement) -> str:

@@ -4,7 +4,8 @@ A wrong package is answered with a named error, if an agreement says whom to ans
 journal row, and nothing of it is stored. `arrivals` takes the business messages of agreements.
 """
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from typing import Any
 
 from onceonly.gateway.bugs import Bugs
 from onceonly.gateway.desk import Desk
@@ -112,16 +113,18 @@ class Receiver:
         await self._hand_overs.start()
         await self._desk.failure_notices.start()
 
-    async def receive(self, request: Request, chunks: AsyncIterator[bytes]) -> TransportAnswer:
+    def receive(
+        self, request: Request, chunks: AsyncIterator[bytes]
+    ) -> Coroutine[Any, Any, TransportAnswer]:
         """The transport's `Receive`: take one package in and answer its transport."""
-        return await self._receive_contained(request, chunks, _caller_of(request))
+        return self._receive_contained(request, chunks, _caller_of(request))
 
-    async def receive_reply(
+    def receive_reply(
         self, request: Request, chunks: AsyncIterator[bytes], answered: Answered
-    ) -> TransportAnswer:
+    ) -> Coroutine[Any, Any, TransportAnswer]:
         """Like `receive`, for a package from an answer, which cannot be answered itself."""
         caller = Caller(request.transport, request.peer, answered=answered)
-        return await self._receive_contained(request, chunks, caller)
+        return self._receive_contained(request, chunks, caller)
 
     async def _receive_contained(
         self,
@@ -327,9 +330,11 @@ class Receiver:
     async def _take_acknowledgment(
         self, signal: Acknowledgment, profile: Profile, caller: Caller
     ) -> bool:
-        snapshot = self._desk.snapshot()
-        if find_acknowledged(snapshot, self._house, signal, profile, caller) is None:
-            return False
+        # What fits nothing of ours begins no transaction; most fit a message that waits for it.
+        if not self._desk.waits_for_word(signal.header.ref_to_message_id):
+            snapshot = self._desk.snapshot()
+            if find_acknowledged(snapshot, self._house, signal, profile, caller) is None:
+                return False
         leaving = await self._desk.transact(
             lambda txn, ground: take_acknowledgment(txn, ground, signal, profile, caller),
             point="verdict",

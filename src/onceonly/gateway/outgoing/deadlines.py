@@ -31,6 +31,10 @@ class Deadlines:
             timer.cancel()
         self._timers.clear()
 
+    def has(self, key: Key) -> bool:
+        """Whether the machine waits for something."""
+        return key in self._timers
+
     def settle(self, waits: Mapping[Key, int | None]) -> None:
         """Set the timers of these deadlines; called after the commit of a step with new ones."""
         for key, due_ns in waits.items():
