@@ -85,11 +85,16 @@ def test_a_long_function_is_seen() -> None:
 
 
 def test_no_two_public_classes_have_one_name(root: Path, sources: list[Path]) -> None:
-    """One word means one thing, wherever it is read; the gateway's own ring is not looked at."""
+    """One word means one thing, wherever it is read.
+
+    The gateway's own ring is not looked at, and neither is the API: its types are the face of the
+    nouns below it and are written with their module, as `messages.Receipt`.
+    """
     source = root / "src"
+    left_out = {source / "onceonly" / ring for ring in ("gateway", "api")}
     found: dict[str, list[str]] = {}
     for file in sources:
-        if source not in file.parents or (source / "onceonly" / "gateway") in file.parents:
+        if source not in file.parents or left_out & set(file.parents):
             continue
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
