@@ -26,7 +26,7 @@ from onceonly.message.digest import Digests
 from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey
-from onceonly.message.message import Message, SyncReplyMode
+from onceonly.message.message import SyncReplyMode
 from onceonly.message.profile import Profile
 from onceonly.message.signals import (
     Acknowledgment,
@@ -37,6 +37,7 @@ from onceonly.message.signals import (
     Signal,
 )
 from onceonly.message.word import changed
+from onceonly.steps.admission import admit
 from onceonly.steps.agreements import AdmittedMessage, refuse_signed
 from onceonly.steps.arrival import Received
 from onceonly.steps.authority import (
@@ -44,9 +45,7 @@ from onceonly.steps.authority import (
     Caller,
     NotEntitled,
     is_entitled,
-    is_previous_hop,
     readings_by,
-    speaks_of_its_exchange,
 )
 from onceonly.steps.rows import at_what_waits
 from onceonly.steps.verdicts import (
@@ -63,7 +62,7 @@ from onceonly.store.spool import Sink, Spool
 from onceonly.transport.transport import Answer as TransportAnswer
 from onceonly.transport.transport import Request, TransferBroken
 from onceonly.wire import names
-from onceonly.wire.envelope import About, Decoder, Document, Envelope, PartHead
+from onceonly.wire.envelope import About, Decoder, Envelope, PartHead
 from onceonly.wire.header_digest import digests_of
 from onceonly.wire.limits import Limits
 
@@ -158,7 +157,7 @@ class Receiver:
                 request.content_type,
                 self._sink_opener(sinks),
                 self._limits,
-                admit=lambda document: admission.note(self._admit(document, caller)),
+                admit=lambda document: admission.note(admit(self._house, document, caller)),
             )
             with self._doorstep.enter(caller.address) as place:
                 async for chunk in chunks:
@@ -184,42 +183,6 @@ class Receiver:
         most = self._limits.package_bytes_max
         if request.content_length is not None and request.content_length > most:
             raise RemoteError(ErrorCode.MESSAGE_TOO_LARGE, f"a package has {most} bytes at most")
-
-    def _admit(self, document: Document, caller: Caller) -> AdmittedMessage | Route | None:
-        """Who this is, before anything of a payload is kept (R-44, R-45).
-
-        What holds for a message under its agreement, or the route that it travels; None for a
-        signal, whose caller is asked once more by the thing that it is about. Raises `NotEntitled`
-        and `RemoteError`.
-        """
-        content = document.content
-        if isinstance(content, Acknowledgment | ErrorSignal):
-            may_speak = bool(readings_by(caller, content))
-        else:
-            may_speak = speaks_of_its_exchange(caller, content)
-        if not may_speak:
-            raise NotEntitled("speaks of something else than the message that it answers")
-        if not isinstance(content, Message):
-            self._admit_signal(content, caller)
-            return None
-        route = self._relay.find_route(content)
-        if route is not None:
-            if not is_previous_hop(caller, route):
-                raise NotEntitled(f"does not show what route {route.id!r} asks of its callers")
-            return route
-        agreement = self._house.agreements.find_ours(content.agreement_id)
-        if agreement is not None and not is_entitled(caller, agreement):
-            raise NotEntitled(f"does not show what agreement {agreement.id!r} asks of its callers")
-        return self._house.agreements.admit(
-            content, document.routing, profile=document.profile, our_uris=self._house.uris
-        )
-
-    def _admit_signal(self, signal: Signal, caller: Caller) -> None:
-        agreement = self._house.agreements.find_ours(signal.header.agreement_id)
-        if agreement is None or is_entitled(caller, agreement):
-            return
-        if self._relay.find_beside(caller, agreement.id) is None:
-            raise NotEntitled(f"does not show what agreement {agreement.id!r} asks of its callers")
 
     def _names_nothing(self, signal: Signal, caller: Caller) -> bool:
         """Whether the signal is under an agreement that nobody here has: it entitles to nothing.
@@ -504,7 +467,7 @@ class Receiver:
 
 
 class _Admission:
-    """What `Receiver._admit` said of the package that is being read."""
+    """What `admit` said of the package that is being read."""
 
     def __init__(self) -> None:
         self.result: AdmittedMessage | Route | None = None
