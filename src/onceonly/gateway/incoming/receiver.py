@@ -26,7 +26,7 @@ from onceonly.message.digest import Digests
 from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey
-from onceonly.message.message import SyncReplyMode
+from onceonly.message.message import Message, SyncReplyMode
 from onceonly.message.profile import Profile
 from onceonly.message.signals import (
     Acknowledgment,
@@ -104,7 +104,7 @@ class Receiver:
         self._doorstep = doorstep
         self._bugs = bugs
         self._payload_bytes_max = payload_bytes_max
-        self._limits = Limits(package_bytes_max=payload_bytes_max + HEADERS_BYTES)
+        self._limits = limits_of(payload_bytes_max)
         self._tasks = tasks
 
     async def start(self) -> None:
@@ -152,7 +152,7 @@ class Receiver:
         decoder: Decoder | None = None
         admission = _Admission()
         try:
-            self._refuse_announced_excess(request)
+            refuse_announced_excess(request, self._limits)
             decoder = Decoder(
                 request.content_type,
                 self._sink_opener(sinks),
@@ -177,12 +177,6 @@ class Receiver:
         finally:
             for sink in sinks:
                 sink.discard()
-
-    def _refuse_announced_excess(self, request: Request) -> None:
-        """Unread (attack H12); a body of unknown length is counted while it comes in."""
-        most = self._limits.package_bytes_max
-        if request.content_length is not None and request.content_length > most:
-            raise RemoteError(ErrorCode.MESSAGE_TOO_LARGE, f"a package has {most} bytes at most")
 
     def _names_nothing(self, signal: Signal, caller: Caller) -> bool:
         """Whether the signal is under an agreement that nobody here has: it entitles to nothing.
@@ -314,11 +308,7 @@ class Receiver:
         Raises `RemoteError`.
         """
         message = admitted.message
-        if message.size_bytes > self._payload_bytes_max:
-            raise RemoteError(
-                ErrorCode.MESSAGE_TOO_LARGE,
-                f"the payloads have more than {self._payload_bytes_max} bytes",
-            )
+        refuse_excess(message, self._payload_bytes_max)
         payloads = await keep(message.payloads, sinks)
         return Received(
             admitted,
@@ -464,6 +454,29 @@ class Receiver:
         if agreement is None or not is_entitled(caller, agreement):
             return None
         return agreement
+
+
+def limits_of(payload_bytes_max: int) -> Limits:
+    """What is read of a package where its payloads may have so many bytes together."""
+    return Limits(package_bytes_max=payload_bytes_max + HEADERS_BYTES)
+
+
+def refuse_announced_excess(request: Request, limits: Limits) -> None:
+    """Unread (attack H12); a body of unknown length is counted while it comes in.
+
+    Raises `RemoteError`.
+    """
+    most = limits.package_bytes_max
+    if request.content_length is not None and request.content_length > most:
+        raise RemoteError(ErrorCode.MESSAGE_TOO_LARGE, f"a package has {most} bytes at most")
+
+
+def refuse_excess(message: Message, payload_bytes_max: int) -> None:
+    """Raise `RemoteError` for payloads that are larger together than the gateway takes."""
+    if message.size_bytes > payload_bytes_max:
+        raise RemoteError(
+            ErrorCode.MESSAGE_TOO_LARGE, f"the payloads have more than {payload_bytes_max} bytes"
+        )
 
 
 class _Admission:
