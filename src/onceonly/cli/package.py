@@ -112,9 +112,7 @@ def explain(file: str, config: Path | None, output: str, **options: Any) -> None
         except OSError as error:
             raise Failure(Exit.USAGE, f"{file}: {error}") from error
     if number is not None:
-        if not any(part.number == number for part in found.parts):
-            raise Failure(Exit.NOT_FOUND, f"there is no whole part {number}")
-        sys.exit(Exit.OK)
+        sys.exit(_exit_of_part(next((one for one in found.parts if one.number == number), None)))
     if output == "json":
         print_json(to_builtins(found))
     else:
@@ -128,6 +126,14 @@ def _exit_of(verdict: str) -> Exit:
         say("give --content-type if it is a bare body or a bare header document")
         return Exit.USAGE
     return Exit.REFUSED if verdict in ("refused", "not-ours") else Exit.OK
+
+
+def _exit_of_part(part: Any) -> Exit:
+    if part is None:
+        raise Failure(Exit.NOT_FOUND, "there is no such part, or it is not whole")
+    if part.problem is not None:
+        raise Failure(Exit.REFUSED, f"part {part.number} is damaged: {part.problem}")
+    return Exit.OK
 
 
 def _circumstances(options: dict[str, Any]) -> Any:

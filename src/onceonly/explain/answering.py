@@ -61,6 +61,7 @@ _OTHER_DIGEST: Final = "0" * 64
 _OUTSIDE: Final = {
     "door": "the endpoint of its transport takes it in",
     "length": "it announces no more bytes than are taken",
+    "reply": "its agreement lets a package come back in an answer",
     "package": "its Content-Type is that of a package",
     "header": "its first part is a header document of one of the profiles",
     "parts": "its payload parts are those that the Manifest names, and whole",
@@ -133,7 +134,7 @@ def problem_of(error: RemoteError | NotEntitled) -> Problem:
     """The error as the gateway writes it."""
     if isinstance(error, NotEntitled):
         code = ErrorCode.SECURITY_FAILURE
-        return Problem(code.value, "Error", f"its caller {error}", CODES[code])
+        return Problem(code.value, "Error", str(error), CODES[code])
     return Problem(error.code.value, error.severity.value, error.description, CODES[error.code])
 
 
@@ -149,13 +150,16 @@ def answer(
     house, caller = house_of(configuration), _caller_of(configuration, capture, read, around)
     stage, checks = Stage(configuration, around.at), _Checks()
     refusal = _at_the_door(checks, configuration, capture)
+    is_read = capture.kind is not Kind.ANSWER or _check_reply(checks, house, capture, read.document)
     _check_length(checks, configuration, capture)
     _check_reading(checks, read)
     admitted = _check_admission(checks, house, read.document, caller)
     received = _check_parts(checks, configuration, read, admitted, caller)
     if received is not None:
         _check_arrival(checks, received, around.at)
-    if refusal is not None:
+    if not is_read:
+        cases = []
+    elif refusal is not None:
         cases = [_heard(capture, "whatever its store holds", Heard(refusal, (), ()))]
     else:
         cases = list(_rehearse(stage, capture, read, caller, received, checks))
@@ -190,7 +194,11 @@ def _caller_of(
 def _words_of_caller(caller: Caller) -> str:
     if caller.answered is not None:
         return "whoever answered our POST of the message that it names, as is assumed here"
-    shown = f"with the certificate {caller.certificate}" if caller.certificate else "who shows none"
+    shown = (
+        f"with the certificate {caller.certificate}"
+        if caller.certificate
+        else "who shows no certificate"
+    )
     return f"a caller over {caller.transport}, {shown}"
 
 
@@ -206,11 +214,28 @@ def _at_the_door(checks: _Checks, configuration: Configuration, capture: Capture
     return refusal
 
 
+def _check_reply(
+    checks: _Checks, house: House, capture: Capture, document: Document | None
+) -> bool:
+    """Whether the gateway reads the package at all (`Desk._transmit`, syncReplyMode)."""
+    agreement = _find_named(house, document)
+    why = None
+    if not 200 <= capture.status < 300:
+        why = f"its status is {capture.status}; read is what comes with 2xx"
+    elif agreement is not None and agreement.terms.sync_reply_mode is SyncReplyMode.NONE:
+        why = f"syncReplyMode of agreement {agreement.id!r} is none"
+    if why is None:
+        checks.outside("reply", None)
+    else:
+        problem = Problem("NotRead", "Warning", why, "it is thrown away, and nobody is told")
+        checks.outside("reply", problem)
+    return why is None
+
+
 def _check_length(checks: _Checks, configuration: Configuration, capture: Capture) -> None:
-    length = capture.find("content-length") or ""
-    if not (length.isascii() and length.isdigit() and len(length) < 19):
+    if capture.content_length is None:
         return
-    request = Request(capture.content_type, int(length), PEER)
+    request = Request(capture.content_type, capture.content_length, PEER)
     try:
         refuse_announced_excess(request, limits_of(configuration.payload_bytes_max))
     except RemoteError as error:
@@ -446,7 +471,8 @@ def _why(admitted: AdmittedMessage | Route | None, house: House, document: Docum
     named = header.agreement_id
     if isinstance(admitted, Route):
         parties = f"from {admitted.pair.from_party} to {admitted.pair.to_party}"
-        return f"it is {parties}, and messages between these parties travel that route"
+        what = f"it is {parties}, and messages between these parties travel that route"
+        return f"{what}; {_asks(admitted)}"
     agreement = _find_named(house, document)
     if agreement is not None:
         asks = _asks(agreement)
@@ -457,7 +483,7 @@ def _why(admitted: AdmittedMessage | Route | None, house: House, document: Docum
     return f"it names {named}, which is not configured; configured are: {configured or 'none'}"
 
 
-def _asks(agreement: Agreement) -> str:
+def _asks(agreement: Agreement | Route) -> str:
     where = f" at the entrance {' or '.join(agreement.entrances)}" if agreement.entrances else ""
     if not agreement.caller_certificate:
         return f"its caller has to show no certificate{where}"
@@ -475,6 +501,12 @@ def _not_known(house: House, read: Read, around: Circumstances, capture: Capture
     if around.entrance is None and capture.kind in (Kind.BODY, Kind.DOCUMENT):
         yield "by which entrance it came: --entrance says it, and https is assumed"
     content = None if read.document is None else read.document.content
+    if agreement is not None and agreement.terms.sync_reply_mode.has_response:
+        wait_s = agreement.terms.timeout_s
+        yield (
+            f"what the application answers: over HTTP it is awaited for {wait_s} s, and goes back"
+            " in the answer; rehearsed is that it says nothing in time"
+        )
     if isinstance(content, Message):
         yield "whether it is a repeat, and what was stored before it: each case is below"
     elif content is not None:

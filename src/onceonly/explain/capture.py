@@ -16,7 +16,7 @@ from onceonly.explain.framing import (
     of_length,
     of_rewritten_chunks,
 )
-from onceonly.message.word import Word
+from onceonly.message.word import Word, changed
 from onceonly.transport.mail.limits import HEAD_BYTES_MAX
 
 Pieces = Callable[[], Iterator[bytes]]
@@ -53,6 +53,7 @@ TRIED: Final = (
 
 _REQUEST: Final = re.compile(rb"([A-Z]{1,32}) +(\S+) +HTTP/([0-9.]{1,8})[ \t]*\r?\n")
 _ANSWER: Final = re.compile(rb"HTTP/([0-9.]{1,8}) +([0-9]{3})(?: ([^\r\n]*))?\r?\n")
+_INTERIM: Final = (b"100", b"102", b"103")
 _FIELD: Final = re.compile(rb"([!-9;-~]{1,100})[ \t]*:(.*)", re.DOTALL)
 _BLANK_LINE: Final = re.compile(rb"\r?\n\r?\n")
 _FOLD: Final = re.compile(rb"\r?\n(?=[ \t])")
@@ -64,6 +65,9 @@ _MAILBOX_LINE: Final = re.compile(rb"From [^\r\n]*\r?\n")
 _OF_A_MAIL: Final = frozenset(
     {"from", "to", "date", "subject", "received", "message-id", "return-path", "mime-version"}
 )
+
+LENGTH_DIGITS_MAX: Final = 18
+"""Of a Content-Length; beyond it no number is meant."""
 
 DOCUMENT_TYPE: Final = "application/vnd.eb+xml"
 
@@ -87,6 +91,13 @@ class Capture(Word, kw_only=True):
     """Every line of the head ends in LF alone: a program has rewritten the line ends."""
     remarks: tuple[str, ...] = ()
 
+    @property
+    def content_length(self) -> int | None:
+        """What the head of an HTTP message announces; None where it announces no number."""
+        length = self.find("content-length") or ""
+        is_http = self.kind in (Kind.REQUEST, Kind.ANSWER)
+        return int(length) if is_http and _is_number(length) else None
+
     def find(self, name: str) -> str | None:
         """The first field of that name."""
         return next((value for field, value in self.fields if field == name), None)
@@ -105,11 +116,20 @@ def recognise(file: BinaryIO, content_type: str | None) -> Capture:
         method, target, version = (part.decode("latin-1") for part in request.groups())
         given = _with_body(file, head, request.end(), is_answer=False)
         return _http(given, Kind.REQUEST, method=method, target=target, version=version)
-    if (answer := _ANSWER.match(start, at)) is not None:
+    remarks: list[str] = []
+    while (answer := _ANSWER.match(start, at)) is not None and answer[2] in _INTERIM:
+        head = _head_of(start, at)
+        if not head.is_whole or not _ANSWER.match(start, head.end):
+            break
+        remarks.append(f"an interim answer {answer[2].decode()} comes before it")
+        at = head.end
+    if answer is not None:
+        head = _head_of(start, at)
         version, status, phrase = (
             (part or b"").decode("latin-1") for part in (answer[1], answer[2], answer[3])
         )
         given = _with_body(file, head, answer.end(), is_answer=True, status=int(status))
+        given = changed(given, remarks=(*remarks, *given.remarks))
         return _http(given, Kind.ANSWER, version=version, status=int(status), phrase=phrase)
     if start[at:].startswith(_MARKUP) or start.startswith(_MARKUP):
         return _bare(file, DOCUMENT_TYPE, 0)
@@ -177,11 +197,15 @@ def _with_body(
     if by_name.get("transfer-encoding", "").lower() == "chunked":
         undo = of_rewritten_chunks if is_rewritten else of_chunks
         return _Given(head.raw, fields, lambda: undo(rest()), tuple(remarks))
-    if length.isascii() and length.isdigit() and len(length) < 19:
+    if _is_number(length):
         remarks += _length_remarks(file, head.end, int(length), is_rewritten=is_rewritten)
         if not is_rewritten:
             return _Given(head.raw, fields, lambda: of_length(rest(), int(length)), tuple(remarks))
     return _Given(head.raw, fields, rest, tuple(remarks))
+
+
+def _is_number(digits: str) -> bool:
+    return digits.isascii() and digits.isdigit() and len(digits) <= LENGTH_DIGITS_MAX
 
 
 def _length_remarks(file: BinaryIO, at: int, length: int, *, is_rewritten: bool) -> list[str]:

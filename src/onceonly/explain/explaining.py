@@ -39,6 +39,11 @@ _OUTCOMES = {
 }
 
 
+SECRETS = frozenset({"authorization", "proxy-authorization", "cookie", "set-cookie"})
+"""Fields whose values let somebody in: an explanation is pasted into tickets."""
+NOT_SHOWN = "(not shown)"
+
+
 class Wanted(Word):
     """A part whose bytes are asked for, and who takes them."""
 
@@ -142,7 +147,7 @@ def _transport(capture: Capture) -> list[Fact]:
     elif capture.kind is Kind.ANSWER:
         facts.append(Fact("answer", f"HTTP/{capture.version} {capture.status} {capture.phrase}"))
         facts.append(Fact("outcome", _outcome(capture)))
-    facts += [Fact(name, value) for name, value in capture.fields]
+    facts += [Fact(name, NOT_SHOWN if name in SECRETS else value) for name, value in capture.fields]
     return facts
 
 

@@ -198,10 +198,9 @@ class Stage:
     async def _bring(self, gateway: Gateway, capture: Capture, caller: Caller) -> Answer:
         if capture.kind is Kind.MAIL:
             return await self._bring_mail(gateway, capture, caller)
-        length = capture.find("content-length") or ""
         request = Request(
             capture.content_type,
-            int(length) if length.isascii() and length.isdigit() and len(length) < 19 else None,
+            capture.content_length,
             caller.address,
             caller.transport,
             caller.certificate,
