@@ -12,7 +12,7 @@ from packages import Parcel
 
 from onceonly.explain.answering import Circumstances
 from onceonly.explain.explaining import explain
-from onceonly.explain.explanation import CheckFacts, Explanation, Result
+from onceonly.explain.explanation import CheckFacts, CheckResult, Explanation
 from onceonly.gateway.config import Configuration
 from onceonly.message.instant import from_datetime
 
@@ -156,6 +156,6 @@ def explained(
 def failed(found: Explanation) -> CheckFacts | None:
     """The check that failed."""
     assert found.answer is not None
-    made = [check for check in found.answer.checks if check.result is Result.FAILED]
+    made = [check for check in found.answer.checks if check.result is CheckResult.FAILED]
     assert len(made) <= 1
     return made[0] if made else None

@@ -24,7 +24,7 @@ from configuration_file import ROUTE, read
 from packages import Parcel, error_list, wrap
 from packages_2001 import ERROR, signed_element
 
-from onceonly.explain.explanation import Explanation, Result, Verdict
+from onceonly.explain.explanation import CaptureVerdict, CheckResult, Explanation
 from onceonly.message.instant import US_PER_S, from_datetime
 from onceonly.protocol.receiving import LOOKED_AT
 from onceonly.steps.checks import ADMISSION, AGREED
@@ -50,7 +50,7 @@ def when(found: Explanation, words: str):
 def test_what_keeps_to_its_agreement_would_be_accepted(configuration, make, message):
     """And acknowledged, with the rows that the journal gets."""
     found = explained(make(message()), configuration)
-    assert found.verdict is Verdict.ACCEPTED
+    assert found.verdict is CaptureVerdict.ACCEPTED
     assert failed(found) is None
     case = when(found, "as a new message")
     assert case.status == (250 if make is mail else 204)
@@ -73,7 +73,7 @@ def test_what_no_capture_can_tell_is_answered_in_each_case(configuration):
         "where the pair is quarantined": "TransientError",
     }
     assert when(found, "repeat").writes[0].event == "DuplicateEliminated"
-    unknown = {check.name for check in found.answer.checks if check.result is Result.NOT_KNOWN}
+    unknown = {check.name for check in found.answer.checks if check.result is CheckResult.NOT_KNOWN}
     assert unknown == {"collision", "cancelled", "duplicate", "quarantined", "out-of-sequence"}
 
 
@@ -130,7 +130,7 @@ def test_the_first_check_that_fails_has_the_error_of_the_gateway(
 ):
     """Its name, its code and its text; all before it passed, and nobody asked any after it."""
     found = explained(request(parcel), configuration)
-    assert found.verdict is Verdict.REFUSED
+    assert found.verdict is CaptureVerdict.REFUSED
     one = failed(found)
     assert one is not None
     assert one.problem is not None
@@ -140,9 +140,9 @@ def test_the_first_check_that_fails_has_the_error_of_the_gateway(
     case = found.answer.cases[0]
     assert (case.error, case.reason) == (code, one.problem.text)
     results = [each.result for each in found.answer.checks]
-    at = results.index(Result.FAILED)
-    assert set(results[:at]) <= {Result.PASSED, Result.NOT_KNOWN}
-    assert set(results[at + 1 :]) <= {Result.NOT_REACHED}
+    at = results.index(CheckResult.FAILED)
+    assert set(results[:at]) <= {CheckResult.PASSED, CheckResult.NOT_KNOWN}
+    assert set(results[at + 1 :]) <= {CheckResult.NOT_REACHED}
 
 
 def test_the_checks_are_in_the_order_in_which_the_gateway_makes_them(configuration):
@@ -177,7 +177,7 @@ def test_a_mail_is_refused_in_the_words_of_its_endpoint(configuration):
     found = explained(coded, configuration)
     assert found.answer is not None
     assert (found.answer.cases[0].status, found.answer.cases[0].protocol) == (554, "SMTP")
-    assert found.verdict is Verdict.REFUSED
+    assert found.verdict is CaptureVerdict.REFUSED
     wide = mail(order()) + b"x" * 200_000
     assert explained(wide, configuration).answer.cases[0].error == "LineTooLong"
     dotted = mail(order()) + b".\r\n.more\r\n"
@@ -203,18 +203,18 @@ def test_an_entitlement_is_shown_by_options(tmp_path):
     assert (one.name, stranger.answer.cases[0].status) == ("caller", 403)
     assert any("--caller-certificate" in word for word in stranger.answer.not_known)
     partner = explained(capture, configuration, certificate=CERTIFICATE)
-    assert partner.verdict is Verdict.ACCEPTED
+    assert partner.verdict is CaptureVerdict.ACCEPTED
     at_mail = explained(capture, configuration, certificate=CERTIFICATE, entrance="mail")
-    assert at_mail.verdict is Verdict.REFUSED
+    assert at_mail.verdict is CaptureVerdict.REFUSED
 
 
 def test_it_comes_in_when_the_caller_says_so(configuration):
     """A capture of long ago is judged as of its day."""
     capture = request(order(timestamp="20001002T090000.000Z"))
     at = from_datetime(datetime(2000, 10, 2, 9, 0, 5, tzinfo=UTC))
-    assert explained(capture, configuration, at=at).verdict is Verdict.ACCEPTED
+    assert explained(capture, configuration, at=at).verdict is CaptureVerdict.ACCEPTED
     year = 366 * 86_400 * US_PER_S
-    assert explained(capture, configuration, at=at + year).verdict is Verdict.REFUSED
+    assert explained(capture, configuration, at=at + year).verdict is CaptureVerdict.REFUSED
 
 
 def test_signals_are_taken_and_what_they_are_about_is_not_known(configuration):
@@ -224,7 +224,7 @@ def test_signals_are_taken_and_what_they_are_about_is_not_known(configuration):
         signal("Error", errors=error_list("TransientError", "Warning", 60)),
     ):
         found = explained(request(parcel), configuration)
-        assert found.verdict is Verdict.ACCEPTED
+        assert found.verdict is CaptureVerdict.ACCEPTED
         assert found.answer is not None
         assert not found.answer.cases[0].sends
         assert any("rehearsed is an empty one" in one for one in found.answer.not_known)
@@ -255,7 +255,7 @@ def test_a_package_in_an_answer_is_read_where_that_was_agreed(tmp_path):
     assert one.name == "reply"
     with_mode = CONFIGURATION + 'sync_reply_mode = "signalsOnly"\n'
     agreed = read(tmp_path, with_mode)
-    assert explained(answer(parcel), agreed).verdict is Verdict.ACCEPTED
+    assert explained(answer(parcel), agreed).verdict is CaptureVerdict.ACCEPTED
     one = failed(explained(answer(parcel, "400 Bad Request"), agreed))
     assert one is not None
     assert one.name == "reply"
@@ -282,26 +282,26 @@ def test_a_message_for_somebody_else_falls_under_its_route(tmp_path):
         sender_uri="http://127.0.0.1:8403/msh",
     )
     found = explained(request(parcel), configuration)
-    assert found.verdict is Verdict.ACCEPTED
+    assert found.verdict is CaptureVerdict.ACCEPTED
     assert found.answer is not None
     assert found.answer.falls_under == "route north"
     assert found.answer.cases[0].sends[0].to == "http://127.0.0.1:8404/msh"
     lost = explained(request(order(from_party="urn:duns:333333333")), configuration)
-    assert lost.verdict is Verdict.REFUSED
+    assert lost.verdict is CaptureVerdict.REFUSED
 
 
 def test_a_bare_header_document_is_checked_as_far_as_it_goes(configuration):
     """Its payloads are not there, so no answer is given where they would decide it."""
     document = order().body.split(b"\r\n\r\n", 1)[1].split(b"\r\n--")[0]
     found = explained(document, configuration)
-    assert found.verdict is Verdict.UNDERSTOOD
+    assert found.verdict is CaptureVerdict.UNDERSTOOD
     assert found.answer is not None
     assert not found.answer.cases
     one = failed(explained(document.replace(b"tpa-ab-1", b"tpa-zz-1"), configuration))
     assert one is not None
     assert one.name == "agreement"
     ping = signal("Ping").body.split(b"\r\n\r\n", 1)[1].split(b"\r\n--")[0]
-    assert explained(ping, configuration).verdict is Verdict.ACCEPTED
+    assert explained(ping, configuration).verdict is CaptureVerdict.ACCEPTED
 
 
 def test_a_validator_is_named_and_not_asked(tmp_path):
@@ -313,7 +313,7 @@ def test_a_validator_is_named_and_not_asked(tmp_path):
     found = explained(request(order_2001()), configuration)
     assert found.answer is not None
     asked = next(check for check in found.answer.checks if check.name == "validator")
-    assert asked.result is Result.NOT_KNOWN
+    assert asked.result is CheckResult.NOT_KNOWN
     assert validator in (asked.remark or "")
 
 

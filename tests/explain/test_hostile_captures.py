@@ -25,7 +25,7 @@ from onceonly.cli.package_words import lines_of
 from onceonly.explain.answering import Circumstances
 from onceonly.explain.capture import with_crlf
 from onceonly.explain.explaining import explain
-from onceonly.explain.explanation import Explanation, Result, Verdict
+from onceonly.explain.explanation import CaptureVerdict, CheckResult, Explanation
 from onceonly.explain.rehearsal import lines_of as lines_of_mail
 
 MAKES = (request, chunked, mail, answer)
@@ -65,18 +65,18 @@ def check(found: Explanation) -> None:
     one = failed(found)
     for case in found.answer.cases:
         assert case.error != "InternalError"
-    if found.verdict is Verdict.ACCEPTED:
+    if found.verdict is CaptureVerdict.ACCEPTED:
         assert one is None
         assert found.answer.cases[0].is_accepted
     if one is not None and found.answer.cases:
         first = found.answer.cases[0]
         assert not first.is_accepted, one
     if found.answer.cases and not found.answer.cases[0].is_accepted:
-        assert found.verdict in (Verdict.REFUSED, Verdict.NOT_OURS)
+        assert found.verdict in (CaptureVerdict.REFUSED, CaptureVerdict.NOT_OURS)
     passed = [made.result for made in found.answer.checks]
-    if Result.FAILED in passed:
-        rest = passed[passed.index(Result.FAILED) + 1 :]
-        assert set(rest) <= {Result.NOT_REACHED}
+    if CheckResult.FAILED in passed:
+        rest = passed[passed.index(CheckResult.FAILED) + 1 :]
+        assert set(rest) <= {CheckResult.NOT_REACHED}
 
 
 @settings(max_examples=150)
@@ -146,6 +146,6 @@ def test_a_large_capture_takes_bounded_memory(gateway):
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert found.verdict is Verdict.ACCEPTED
+    assert found.verdict is CaptureVerdict.ACCEPTED
     assert found.parts[1].size_bytes == LARGE_BYTES
     assert peak < 16 << 20

@@ -14,7 +14,7 @@ from captures import (
 )
 from packages import ORDER, Parcel
 
-from onceonly.explain.explanation import Explanation, Verdict
+from onceonly.explain.explanation import CaptureVerdict, Explanation
 
 
 def parts(found: Explanation) -> list[tuple[str, int]]:
@@ -50,7 +50,7 @@ def answer_in_lf(parcel: Parcel) -> bytes:
 def test_a_package_is_read_from_every_kind_of_capture(make, message):
     """With the line ends of the wire, or those of the program that stored it."""
     found = explained(make(message()))
-    assert found.verdict is Verdict.UNDERSTOOD
+    assert found.verdict is CaptureVerdict.UNDERSTOOD
     assert [part.role for part in found.parts] == ["header", "payload"]
     assert found.parts[1].size_bytes == len(ORDER)
     assert found.message is not None
@@ -80,21 +80,21 @@ def test_a_mime_part_with_its_header_block_is_a_bare_body():
     parcel = order()
     found = explained(f"Content-Type: {parcel.content_type}\r\n\r\n".encode() + parcel.body)
     assert found.kind == "mime-body"
-    assert found.verdict is Verdict.UNDERSTOOD
+    assert found.verdict is CaptureVerdict.UNDERSTOOD
 
 
 def test_what_cannot_be_recognised_says_what_was_tried():
     """So that whoever captured it knows what to give."""
     found = explained(b"--frontier\r\nno type is known\r\n")
-    assert found.verdict is Verdict.NOT_RECOGNISED
+    assert found.verdict is CaptureVerdict.NOT_RECOGNISED
     assert any("--content-type" in tried for tried in found.tried)
-    assert explained(b"").verdict is Verdict.NOT_RECOGNISED
+    assert explained(b"").verdict is CaptureVerdict.NOT_RECOGNISED
 
 
 def test_the_outcome_of_an_answer_is_what_the_sender_makes_of_it():
     """204 is a transport's word; an error of the MSH is named."""
     taken = explained(b"HTTP/1.1 204 No Content\r\nDate: x\r\n\r\n")
-    assert taken.verdict is Verdict.UNDERSTOOD
+    assert taken.verdict is CaptureVerdict.UNDERSTOOD
     assert taken.transport[1].value.startswith("accepted")
     refused = explained(
         b"HTTP/1.1 400 Bad Request\r\nOnceonly-Error: MimeProblem\r\nContent-Length: 0\r\n\r\n"
@@ -110,17 +110,17 @@ def test_a_capture_that_is_cut_short_says_how_much_is_missing():
     """A gateway would say that the transfer broke."""
     whole = request(order())
     found = explained(whole[:-40])
-    assert found.verdict is Verdict.REFUSED
+    assert found.verdict is CaptureVerdict.REFUSED
     assert any("40 of its" in remark for remark in found.remarks)
     ended = chunked(order())
-    assert explained(ended[: -len(b"0\r\n\r\n")]).verdict is Verdict.REFUSED
-    assert explained(in_lf(ended)[: -len(b"0\n\n")]).verdict is Verdict.REFUSED
+    assert explained(ended[: -len(b"0\r\n\r\n")]).verdict is CaptureVerdict.REFUSED
+    assert explained(in_lf(ended)[: -len(b"0\n\n")]).verdict is CaptureVerdict.REFUSED
 
 
 def test_chunks_whose_bodies_were_rewritten_too_are_said_to_be_damaged():
     """Their sizes count bytes that are gone, and nobody knows which."""
     found = explained(in_lf(chunked(order())))
-    assert found.verdict is Verdict.REFUSED
+    assert found.verdict is CaptureVerdict.REFUSED
     assert found.remarks
 
 
@@ -128,7 +128,7 @@ def test_what_follows_the_body_is_named():
     """A stream that was followed has both directions in it."""
     found = explained(request(order()) + b"HTTP/1.1 204 No Content\r\n\r\n")
     assert any("an HTTP answer" in remark for remark in found.remarks)
-    assert found.verdict is Verdict.UNDERSTOOD
+    assert found.verdict is CaptureVerdict.UNDERSTOOD
     assert any("another" in one for one in explained(request(order()) * 2).remarks)
 
 
@@ -142,7 +142,7 @@ def test_damaged_chunks_are_named(size, words):
     found = explained(head + size)
     assert any(words in remark for remark in found.remarks)
     strict = explained(head.replace(b"\n", b"\r\n") + size)
-    assert strict.verdict is Verdict.REFUSED
+    assert strict.verdict is CaptureVerdict.REFUSED
 
 
 def test_secrets_of_the_head_are_not_shown():
@@ -178,7 +178,7 @@ def test_what_is_of_another_specification_is_named_with_what_gives_it_away(body,
     """Of no profile of ours, and by what that can be told."""
     head = f"POST / HTTP/1.1\r\nHost: x\r\n{fields}Content-Type: text/xml\r\n\r\n".encode()
     found = explained(body if fields is None else head + body)
-    assert found.verdict is Verdict.NOT_OURS
+    assert found.verdict is CaptureVerdict.NOT_OURS
     assert found.foreign is not None
     assert found.foreign.name == name
     assert found.foreign.by

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from captures import explained
 
-from onceonly.explain.explanation import Verdict
+from onceonly.explain.explanation import CaptureVerdict
 
 SHARED = Path(__file__).parents[3] / "shared"
 EXAMPLES, SAMPLES = SHARED / "spec" / "examples", SHARED / "samples"
@@ -25,9 +25,13 @@ def test_what_is_of_our_profiles_is_understood(folder, configuration):
     found = files(EXAMPLES / folder, ".http", ".eml", ".xml")
     assert found
     for file in found:
-        assert explained(file.read_bytes()).verdict is Verdict.UNDERSTOOD, file
+        assert explained(file.read_bytes()).verdict is CaptureVerdict.UNDERSTOOD, file
         said = explained(file.read_bytes(), configuration)
-        assert said.verdict in (Verdict.UNDERSTOOD, Verdict.ACCEPTED, Verdict.REFUSED), file
+        assert said.verdict in (
+            CaptureVerdict.UNDERSTOOD,
+            CaptureVerdict.ACCEPTED,
+            CaptureVerdict.REFUSED,
+        ), file
 
 
 @pytest.mark.parametrize("folder", [EXAMPLES / "ebms1", EXAMPLES / "ebms2", EXAMPLES / "invalid"])
@@ -36,7 +40,7 @@ def test_what_is_of_later_ebms_is_named(folder):
     for file in files(folder, ".http", ".eml", ".xml"):
         found = explained(file.read_bytes())
         if found.parts:
-            assert found.verdict is Verdict.NOT_OURS, file
+            assert found.verdict is CaptureVerdict.NOT_OURS, file
             assert found.foreign is not None
             assert found.foreign.name.startswith(("ebMS", "SOAP")), file
 
@@ -45,4 +49,4 @@ def test_what_products_sent_is_named_or_said_to_be_unknown(configuration):
     """Templates and bare bodies without a type among them."""
     for file in files(SAMPLES, ".xml", ".msg", ".ebxml"):
         found = explained(file.read_bytes(), configuration)
-        assert found.verdict in (Verdict.NOT_OURS, Verdict.NOT_RECOGNISED), file
+        assert found.verdict in (CaptureVerdict.NOT_OURS, CaptureVerdict.NOT_RECOGNISED), file

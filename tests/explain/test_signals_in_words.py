@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from captures import explained
 
-from onceonly.explain.explanation import Verdict
+from onceonly.explain.explanation import CaptureVerdict
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 SAID = {
@@ -33,11 +33,11 @@ FILES = sorted(GOLDEN.rglob("*.mime"))
 def test_every_kind_of_package_is_told_in_words(file):
     """A business message as one, a signal by its meaning."""
     found = explained(file.read_bytes())
-    if found.verdict is Verdict.NOT_RECOGNISED:
+    if found.verdict is CaptureVerdict.NOT_RECOGNISED:
         first = file.read_bytes().split(b"\r\n", 1)[0].removeprefix(b"--").decode()
         type_ = f'multipart/related; type="application/vnd.eb+xml"; boundary="{first}"'
         found = explained(file.read_bytes(), content_type=type_)
-    assert found.verdict is Verdict.UNDERSTOOD, found.problem
+    assert found.verdict is CaptureVerdict.UNDERSTOOD, found.problem
     assert found.message is not None
     said = found.message.says[0]
     assert said.startswith(SAID.get(file.stem, "a business message from"))

@@ -16,7 +16,7 @@ import click
 
 from onceonly.cli.exits import Exit, Failure
 from onceonly.cli.gateway_option import configuration_option, load_configuration
-from onceonly.cli.output import output_option, print_json, put, say
+from onceonly.cli.output import is_terminal, output_option, print_json, put, put_bytes, say
 
 HELD_BYTES_MAX: Final = 1 << 20
 """Of stdin in memory; more of it goes into a file without a name."""
@@ -196,17 +196,17 @@ def _file(path: str) -> BinaryIO:
 
 
 def _wanted(number: int, take: Callable[[bytes], object]) -> Any:
-    from onceonly.explain.explaining import Wanted  # noqa: PLC0415 - because --help must stay quick
+    from onceonly.explain.explaining import WantedPart  # noqa: PLC0415 - because --help must stay quick
 
-    return Wanted(number, take)
+    return WantedPart(number, take)
 
 
 @contextmanager
 def _taking(out: Path | None) -> Iterator[Callable[[bytes], object]]:
     if out is None:
-        stream = sys.stdout.buffer
-        yield stream.write
-        stream.flush()
+        if is_terminal():
+            raise click.UsageError("a part is not written to a terminal: give --out, or a pipe")
+        yield put_bytes
         return
     try:
         descriptor = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)

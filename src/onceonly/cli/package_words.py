@@ -4,29 +4,29 @@ from collections.abc import Iterator
 from typing import Final
 
 from onceonly.explain.explanation import (
-    Case,
+    AnswerCase,
+    CaptureVerdict,
     CheckFacts,
+    CheckResult,
     Explanation,
     GatewayAnswer,
     MessageFacts,
     PartFacts,
     Problem,
-    Result,
-    Verdict,
 )
 
 _VERDICTS: Final = {
-    Verdict.ACCEPTED: "the gateway would accept it",
-    Verdict.REFUSED: "it would be refused",
-    Verdict.UNDERSTOOD: "understood; give -c to hear what a gateway would answer",
-    Verdict.NOT_OURS: "it is not one of our profiles, and would be refused",
-    Verdict.NOT_RECOGNISED: "nobody can tell what it is",
+    CaptureVerdict.ACCEPTED: "the gateway would accept it",
+    CaptureVerdict.REFUSED: "it would be refused",
+    CaptureVerdict.UNDERSTOOD: "understood; give -c to hear what a gateway would answer",
+    CaptureVerdict.NOT_OURS: "it is not one of our profiles, and would be refused",
+    CaptureVerdict.NOT_RECOGNISED: "nobody can tell what it is",
 }
 _MARKS: Final = {
-    Result.PASSED: "passed",
-    Result.FAILED: "FAILED",
-    Result.NOT_REACHED: "-",
-    Result.NOT_KNOWN: "?",
+    CheckResult.PASSED: "passed",
+    CheckResult.FAILED: "FAILED",
+    CheckResult.NOT_REACHED: "-",
+    CheckResult.NOT_KNOWN: "?",
 }
 
 
@@ -58,9 +58,9 @@ def lines_of(found: Explanation) -> Iterator[str]:
 
 
 def _verdict(found: Explanation) -> str:
-    if found.verdict is Verdict.UNDERSTOOD and found.answer is not None:
+    if found.verdict is CaptureVerdict.UNDERSTOOD and found.answer is not None:
         return "understood; its payloads are not here, so that no more can be said"
-    if found.verdict is Verdict.UNDERSTOOD and not found.parts:
+    if found.verdict is CaptureVerdict.UNDERSTOOD and not found.parts:
         return "understood; there is no package in it"
     return _VERDICTS[found.verdict]
 
@@ -125,7 +125,7 @@ def _checks(checks: tuple[CheckFacts, ...]) -> Iterator[str]:
             yield from (f"       {line}" for line in _problem(check.problem))
 
 
-def _case(case: Case) -> Iterator[str]:
+def _case(case: AnswerCase) -> Iterator[str]:
     name = " " if case.protocol == "SMTP" else ", Onceonly-Error: "
     yield f"{case.protocol} {case.status}{'' if case.error is None else name + case.error}"
     if case.reason is not None:

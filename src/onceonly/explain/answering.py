@@ -10,17 +10,17 @@ from typing import Final
 from onceonly.explain.capture import Capture, Kind
 from onceonly.explain.doors import find_http_refusal, find_mail_refusal
 from onceonly.explain.explanation import (
-    Case,
+    AnswerCase,
     CheckFacts,
+    CheckResult,
     GatewayAnswer,
     PostFacts,
     Problem,
-    Result,
     RowFacts,
 )
 from onceonly.explain.meaning import CODES, instant, sentences
 from onceonly.explain.reading import Read, open_package, packed
-from onceonly.explain.rehearsal import Before, Heard, Stage
+from onceonly.explain.rehearsal import Before, RehearsalStage, Rehearsed
 from onceonly.gateway.config import Configuration
 from onceonly.gateway.incoming.receiver import (
     limits_of,
@@ -114,19 +114,19 @@ class _Checks:
         self,
         name: str,
         words: str,
-        result: Result,
+        result: CheckResult,
         problem: Problem | None = None,
         remark: str | None = None,
     ) -> None:
         if self.has_failed:
-            result, problem, remark = Result.NOT_REACHED, None, None
-        self.has_failed = self.has_failed or result is Result.FAILED
+            result, problem, remark = CheckResult.NOT_REACHED, None, None
+        self.has_failed = self.has_failed or result is CheckResult.FAILED
         self.made.append(
             CheckFacts(name=name, words=words, result=result, problem=problem, remark=remark)
         )
 
     def outside(self, name: str, problem: Problem | None, *, is_passed: bool = True) -> None:
-        result = Result.PASSED if problem is None and is_passed else Result.FAILED
+        result = CheckResult.PASSED if problem is None and is_passed else CheckResult.FAILED
         self.add(name, _OUTSIDE[name], result, problem)
 
 
@@ -148,7 +148,7 @@ def answer(
 ) -> GatewayAnswer:
     """What the gateway would say of the capture, which was taken apart within its limits."""
     house, caller = house_of(configuration), _caller_of(configuration, capture, read, around)
-    stage, checks = Stage(configuration, around.at), _Checks()
+    stage, checks = RehearsalStage(configuration, around.at), _Checks()
     refusal = _at_the_door(checks, configuration, capture)
     is_read = capture.kind is not Kind.ANSWER or _check_reply(checks, house, capture, read.document)
     _check_length(checks, configuration, capture)
@@ -160,7 +160,7 @@ def answer(
     if not is_read:
         cases = []
     elif refusal is not None:
-        cases = [_heard(capture, "whatever its store holds", Heard(refusal, (), ()))]
+        cases = [_heard(capture, "whatever its store holds", Rehearsed(refusal, (), ()))]
     else:
         cases = list(_rehearse(stage, capture, read, caller, received, checks))
     return GatewayAnswer(
@@ -271,7 +271,7 @@ def _check_admission(
         is_message = isinstance(document.content, Message)
         asked = (*ADMISSION, *AGREED) if is_message and not isinstance(admitted, Route) else asked
     for check in asked:
-        result = Result.PASSED if check in passed else Result.FAILED
+        result = CheckResult.PASSED if check in passed else CheckResult.FAILED
         of_it = None if check in passed else problem
         checks.add(check.name.lower().replace("_", "-"), check.value, result, of_it)
     return admitted
@@ -289,7 +289,7 @@ def _check_parts(
         checks.outside("parts", None)
     elif read.document is not None and read.error is None and read.broken is None:
         remark = "they are not in the capture"
-        checks.add("parts", _OUTSIDE["parts"], Result.NOT_KNOWN, None, remark)
+        checks.add("parts", _OUTSIDE["parts"], CheckResult.NOT_KNOWN, None, remark)
     else:
         problem = None if read.error is None else problem_of(read.error)
         checks.outside("parts", problem or _broken(read.broken or ""))
@@ -306,7 +306,7 @@ def _check_parts(
     assert read.envelope is not None, "its content was read"
     if admitted.agreement.validator is not None:
         remark = f"{admitted.agreement.validator} is not asked here"
-        checks.add("validator", _OUTSIDE["validator"], Result.NOT_KNOWN, None, remark)
+        checks.add("validator", _OUTSIDE["validator"], CheckResult.NOT_KNOWN, None, remark)
     return _received(admitted, read.envelope, content, caller)
 
 
@@ -337,11 +337,11 @@ def _check_arrival(checks: _Checks, received: Received, at: int) -> None:
             continue
         name = case.name.lower().replace("_", "-")
         if case is reception.case:
-            checks.add(name, _RECEPTION[case], Result.FAILED, _problem_of_reception(reception))
+            checks.add(name, _RECEPTION[case], CheckResult.FAILED, _problem_of_reception(reception))
         elif case in _BY_STORE:
-            checks.add(name, _RECEPTION[case], Result.NOT_KNOWN, None, _BY_STORE[case])
+            checks.add(name, _RECEPTION[case], CheckResult.NOT_KNOWN, None, _BY_STORE[case])
         else:
-            checks.add(name, _RECEPTION[case], Result.PASSED)
+            checks.add(name, _RECEPTION[case], CheckResult.PASSED)
 
 
 def _problem_of_reception(reception: Reception) -> Problem:
@@ -355,13 +355,13 @@ def _is_numbered(received: Received) -> bool:
 
 
 def _rehearse(
-    stage: Stage,
+    stage: RehearsalStage,
     capture: Capture,
     read: Read,
     caller: Caller,
     received: Received | None,
     checks: _Checks,
-) -> Iterator[Case]:
+) -> Iterator[AnswerCase]:
     if capture.kind is Kind.DOCUMENT:
         if read.document is not None and read.document.labels and not checks.has_failed:
             return  # Its payloads are not here, so nobody knows what becomes of it.
@@ -421,10 +421,10 @@ def _other_stores(received: Received, at: int) -> Iterator[tuple[str, Before]]:
         yield "where the pair is quarantined", _with_pair(received, closed)
 
 
-def _heard(capture: Capture, when: str, heard: Heard) -> Case:
+def _heard(capture: Capture, when: str, heard: Rehearsed) -> AnswerCase:
     said = heard.answer
     is_taken = 200 <= said.status_code < 300 and said.error is None
-    return Case(
+    return AnswerCase(
         when=when,
         protocol="SMTP" if capture.kind is Kind.MAIL else "HTTP",
         status=said.status_code,

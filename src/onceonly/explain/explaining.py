@@ -7,17 +7,17 @@ from onceonly.explain.answering import Circumstances, answer, problem_of
 from onceonly.explain.capture import Capture, Kind, recognise
 from onceonly.explain.elements import ElementInWords, in_words
 from onceonly.explain.explanation import (
+    CaptureVerdict,
+    CheckResult,
     Explanation,
     Fact,
     GatewayAnswer,
     MessageFacts,
     PartFacts,
-    Result,
-    Verdict,
 )
 from onceonly.explain.foreign import Foreign, find_foreign
 from onceonly.explain.meaning import sentences
-from onceonly.explain.parts import Part, Take
+from onceonly.explain.parts import CutPart, Take
 from onceonly.explain.reading import Read, take_apart
 from onceonly.gateway.config import Configuration
 from onceonly.gateway.incoming.receiver import limits_of
@@ -44,7 +44,7 @@ SECRETS = frozenset({"authorization", "proxy-authorization", "cookie", "set-cook
 NOT_SHOWN = "(not shown)"
 
 
-class Wanted(Word):
+class WantedPart(Word):
     """A part whose bytes are asked for, and who takes them."""
 
     number: int
@@ -58,7 +58,7 @@ def explain(
     content_type: str | None = None,
     configuration: Configuration | None = None,
     around: Circumstances | None = None,
-    wanted: Wanted | None = None,
+    wanted: WantedPart | None = None,
 ) -> Explanation:
     """What is in the seekable `file`, which is called `source`.
 
@@ -71,7 +71,7 @@ def explain(
             source=source,
             kind=capture.kind.value,
             words=captures.WORDS[capture.kind],
-            verdict=Verdict.NOT_RECOGNISED,
+            verdict=CaptureVerdict.NOT_RECOGNISED,
             tried=captures.TRIED,
         )
     limits = DEFAULT if configuration is None else limits_of(configuration.payload_bytes_max)
@@ -113,19 +113,19 @@ def _foreign(capture: Capture, read: Read) -> Foreign | None:
 
 def _verdict(
     read: Read, foreign: Foreign | None, said: GatewayAnswer | None, *, is_empty: bool
-) -> Verdict:
+) -> CaptureVerdict:
     if foreign is not None:
-        return Verdict.NOT_OURS
+        return CaptureVerdict.NOT_OURS
     if is_empty:
-        return Verdict.UNDERSTOOD
+        return CaptureVerdict.UNDERSTOOD
     checks = () if said is None else said.checks
     cases = () if said is None else said.cases
-    is_refused = any(check.result is Result.FAILED for check in checks)
+    is_refused = any(check.result is CheckResult.FAILED for check in checks)
     if read.error is not None or read.broken is not None or is_refused:
-        return Verdict.REFUSED
+        return CaptureVerdict.REFUSED
     if not cases:
-        return Verdict.UNDERSTOOD
-    return Verdict.ACCEPTED if cases[0].is_accepted else Verdict.REFUSED
+        return CaptureVerdict.UNDERSTOOD
+    return CaptureVerdict.ACCEPTED if cases[0].is_accepted else CaptureVerdict.REFUSED
 
 
 def _remarks(capture: Capture, read: Read) -> tuple[str, ...]:
@@ -173,7 +173,7 @@ def _parts(read: Read) -> tuple[PartFacts, ...]:
     return tuple(_part(part, labels, read) for part in read.parts.parts)
 
 
-def _part(part: Part, labels: dict[str, str], read: Read) -> PartFacts:
+def _part(part: CutPart, labels: dict[str, str], read: Read) -> PartFacts:
     role = "header" if part.number == 1 else "payload"
     label = labels.get(part.content_id or "")
     if part.number > 1 and read.document is not None and read.envelope is None and label is None:

@@ -12,7 +12,7 @@ from onceonly.message.word import Word
 SCHEMA_VERSION = 1
 
 
-class Verdict(StrEnum):
+class CaptureVerdict(StrEnum):
     """What it comes to."""
 
     ACCEPTED = "accepted"
@@ -27,7 +27,7 @@ class Verdict(StrEnum):
     """Nobody can tell what it is."""
 
 
-class Result(StrEnum):
+class CheckResult(StrEnum):
     """How a check ended."""
 
     PASSED = "passed"
@@ -92,7 +92,7 @@ class CheckFacts(Word, kw_only=True):
 
     name: str
     words: str
-    result: Result
+    result: CheckResult
     problem: Problem | None = None
     remark: str | None = None
 
@@ -112,7 +112,7 @@ class RowFacts(Word):
     reason: str | None
 
 
-class Case(Word, kw_only=True):
+class AnswerCase(Word, kw_only=True):
     """What the gateway would answer, if its store is so."""
 
     when: str
@@ -142,7 +142,7 @@ class GatewayAnswer(Word, kw_only=True):
     """The agreement or route."""
     why: str
     checks: tuple[CheckFacts, ...]
-    cases: tuple[Case, ...]
+    cases: tuple[AnswerCase, ...]
     not_known: tuple[str, ...]
     """What no capture can tell."""
 
@@ -154,7 +154,7 @@ class Explanation(Word, kw_only=True):
     source: str
     kind: str
     words: str
-    verdict: Verdict
+    verdict: CaptureVerdict
     tried: tuple[str, ...] = ()
     """What it was tried to be read as, where nothing fits."""
     remarks: tuple[str, ...] = ()

@@ -17,7 +17,7 @@ ROOT_BYTES_MAX: Final = 1 << 20
 Take = Callable[[bytes], object]
 
 
-class Part(Word):
+class CutPart(Word):
     """One part, its transfer encoding undone."""
 
     number: int
@@ -33,7 +33,7 @@ class Part(Word):
 class Parts(Word):
     """What could be cut out of a body."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[CutPart, ...]
     root: bytes
     """The beginning of the first part."""
     problem: RemoteError | None = None
@@ -60,10 +60,10 @@ class _Open:
     def feed(self, data: bytes) -> None:
         self._add(lambda: self._transfer.decode(data))
 
-    def end(self) -> Part:
+    def end(self) -> CutPart:
         self._add(self._transfer.finish)
         head = self.head
-        return Part(
+        return CutPart(
             self.number,
             head.content_type,
             head.content_id,
@@ -101,7 +101,7 @@ def cut(
 
     Never raises because of the body; what `pieces` raises it lets pass.
     """
-    found: list[Part] = []
+    found: list[CutPart] = []
     root = bytearray()
     part: _Open | None = None
     try:

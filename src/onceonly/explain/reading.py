@@ -6,7 +6,7 @@ from typing import Final
 
 from onceonly.explain.capture import Capture, Kind
 from onceonly.explain.framing import BodyBroken
-from onceonly.explain.parts import Part, Parts, Take, cut
+from onceonly.explain.parts import CutPart, Parts, Take, cut
 from onceonly.message.errors import RemoteError
 from onceonly.message.profile import Profile
 from onceonly.message.word import Word
@@ -109,7 +109,7 @@ def _cut(
             if take is not None and wanted == 1:
                 take(piece)
         content_type = capture.content_type or "none"
-        whole = Part(1, content_type, None, "binary", size_bytes, digest.hexdigest())
+        whole = CutPart(1, content_type, None, "binary", size_bytes, digest.hexdigest())
         parts = Parts((whole,) if size_bytes else (), bytes(start))
     else:
         parts = cut(capture.content_type, pieces(), limits, wanted=wanted, take=take)
@@ -142,7 +142,7 @@ def _read_document(capture: Capture, limits: Limits) -> Read:
         if len(held) > limits.header_bytes_max:
             break
     data = bytes(held)
-    part = Part(1, capture.content_type, None, "binary", len(data), sha256(data).hexdigest())
+    part = CutPart(1, capture.content_type, None, "binary", len(data), sha256(data).hexdigest())
     parts = Parts((part,), data)
     root: Element | None = None
     try:

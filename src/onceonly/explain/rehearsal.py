@@ -59,7 +59,7 @@ class Post(Word):
     size_bytes: int
 
 
-class Heard(Word):
+class Rehearsed(Word):
     """What the gateway answered and did."""
 
     answer: Answer
@@ -150,7 +150,7 @@ class _Nowhere(OperatingSystem):
         return None
 
 
-class Stage:
+class RehearsalStage:
     """Where one configuration is rehearsed, as of one instant."""
 
     def __init__(self, configuration: Configuration, at: int) -> None:
@@ -159,7 +159,7 @@ class Stage:
 
     def hear(
         self, capture: Capture, caller: Caller, *, times: int = 1, before: Before | None = None
-    ) -> Heard:
+    ) -> Rehearsed:
         """What a gateway answers to the last of so many copies, over a store that is as `before`.
 
         An HTTP head and a mail's must have been taken by their endpoints (`doors`). Raises
@@ -169,7 +169,7 @@ class Stage:
 
     async def _hear(
         self, capture: Capture, caller: Caller, times: int, before: Before | None
-    ) -> Heard:
+    ) -> Rehearsed:
         store = MemoryStore(party=str(self._configuration.party[0]), clock_at=lambda: self.at)
         notebook = _Notebook()
         around = Surroundings(
@@ -193,7 +193,7 @@ class Stage:
         await gateway.tasks.end(0)
         rows = store.snapshot().list_journal(rows_before, 1000)
         await gateway.group.drain()
-        return Heard(answer, tuple(notebook.posts), tuple(rows))
+        return Rehearsed(answer, tuple(notebook.posts), tuple(rows))
 
     async def _bring(self, gateway: Gateway, capture: Capture, caller: Caller) -> Answer:
         if capture.kind is Kind.MAIL:
