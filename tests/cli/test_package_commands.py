@@ -3,6 +3,8 @@
 import json
 import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -97,20 +99,30 @@ def test_a_bare_body_needs_its_type(tmp_path, config):
     assert given.exit_code == Exit.OK
 
 
-def test_the_bytes_of_a_part_are_written_where_they_are_asked_for(capture, tmp_path, monkeypatch):
+def test_the_bytes_of_a_part_are_written_where_they_are_asked_for(capture, tmp_path):
     """To stdout alone, or into a new file that is nobody else's."""
     said = CliRunner().invoke(cli, ["package", "explain", str(capture), "--payload", "2"])
     assert said.stdout_bytes == PAYLOAD
-    monkeypatch.setattr("onceonly.cli.package.is_terminal", lambda: True)
-    assert invoke(capture, "--payload", 2).exit_code == Exit.USAGE
     out = tmp_path / "order.xml"
     assert invoke(capture, "--payload", 2, "--out", out).exit_code == Exit.OK
     assert out.read_bytes() == PAYLOAD
     assert out.stat().st_mode & 0o077 == 0
     assert invoke(capture, "--payload", 2, "--out", out).exit_code == Exit.USAGE
-    monkeypatch.undo()
     assert invoke(capture, "--payload", 9).exit_code == Exit.NOT_FOUND
     assert invoke(capture, "--out", out).exit_code == Exit.USAGE
+
+
+def test_a_part_is_not_written_to_a_terminal(capture):
+    """Its bytes could steer it."""
+    ours, theirs = os.openpty()
+    command = [sys.executable, "-m", "onceonly", "package", "explain", capture, "--payload", "2"]
+    try:
+        said = subprocess.run(command, stdout=theirs, stderr=subprocess.PIPE, check=False)
+    finally:
+        os.close(theirs)
+        os.close(ours)
+    assert said.returncode == Exit.USAGE
+    assert b"terminal" in said.stderr
 
 
 def test_nothing_in_a_capture_steers_a_terminal(tmp_path, config):
