@@ -286,8 +286,29 @@ def test_a_message_for_somebody_else_falls_under_its_route(tmp_path):
     assert found.answer is not None
     assert found.answer.falls_under == "route north"
     assert found.answer.cases[0].sends[0].to == "http://127.0.0.1:8404/msh"
+    assert len(found.answer.cases[0].sends) == 1
     lost = explained(request(order(from_party="urn:duns:333333333")), configuration)
     assert lost.verdict is CaptureVerdict.REFUSED
+
+
+def test_an_accepting_intermediary_sends_on_once(tmp_path):
+    """What it would send again later is no answer to the capture."""
+    accepting = ROUTE + 'profile = "rm-2001"\nintermediary = "accept"\n'
+    configuration = read(tmp_path, CONFIGURATION + accepting)
+    parcel = order_2001(
+        from_party="urn:duns:333333333",
+        to_party="urn:duns:444444444",
+        sender_uri="http://127.0.0.1:8403/msh",
+        ack_requested="Unsigned",
+    )
+    found = explained(request(parcel), configuration)
+    assert found.answer is not None
+    assert found.verdict is CaptureVerdict.ACCEPTED
+    assert {post.to for post in found.answer.cases[0].sends} == {
+        "http://127.0.0.1:8403/msh",
+        "http://127.0.0.1:8404/msh",
+    }
+    assert len(found.answer.cases[0].sends) == 2
 
 
 def test_a_bare_header_document_is_checked_as_far_as_it_goes(configuration):

@@ -1,5 +1,7 @@
 """What a capture is, and the package in it, whatever program has stored it."""
 
+from quopri import encodestring
+
 import pytest
 from captures import (
     answer,
@@ -55,6 +57,23 @@ def test_a_package_is_read_from_every_kind_of_capture(make, message):
     assert found.parts[1].size_bytes == len(ORDER)
     assert found.message is not None
     assert found.message.message_id == "m-1@a.example.com"
+
+
+def test_quoted_printable_is_undone():
+    """As mail programs carry a part."""
+    parcel = order()
+    plain = b"Content-Type: application/xml\r\n"
+    coded = plain + b"Content-Transfer-Encoding: quoted-printable\r\n"
+    body = parcel.body.replace(plain, coded).replace(ORDER, encodestring(ORDER))
+    found = explained(mail_of(Parcel(parcel.content_type, body)))
+    assert found.verdict is CaptureVerdict.UNDERSTOOD
+    assert found.parts[1].transfer_encoding == "quoted-printable"
+    assert found.parts[1].size_bytes == len(ORDER)
+
+
+def mail_of(parcel: Parcel) -> bytes:
+    head = f"From: <a@a.example>\r\nContent-Type: {parcel.content_type}\r\n\r\n"
+    return head.encode() + parcel.body
 
 
 def test_what_each_capture_is_is_said():

@@ -68,8 +68,12 @@ class Rehearsed(Word):
     """Of the journal."""
 
 
+NEVER_S: Final = 1e9
+"""When what waits for a partner is due: nobody answers in a rehearsal, and it is over before."""
+
+
 class _Clock(Clock):
-    """Stands at one instant; every wait is over at once."""
+    """Stands at one instant; a wait for the application is over at once, no other ever is."""
 
     def __init__(self, at: int) -> None:
         super().__init__()
@@ -84,6 +88,10 @@ class _Clock(Clock):
     def real_wait_s(self, due_ns: int) -> float:
         del due_ns
         return 0.0
+
+    def call_at(self, due_ns: int, call: Callable[[], None]) -> asyncio.Handle:
+        del due_ns
+        return asyncio.get_running_loop().call_later(NEVER_S, call)
 
     async def pause(self, wait_s: float) -> None:
         del wait_s
