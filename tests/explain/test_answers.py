@@ -180,8 +180,21 @@ def test_a_mail_is_refused_in_the_words_of_its_endpoint(configuration):
     assert found.verdict is CaptureVerdict.REFUSED
     wide = mail(order()) + b"x" * 200_000
     assert explained(wide, configuration).answer.cases[0].error == "LineTooLong"
+    assert "no listen in [smtp]" in explained(mail(order()), configuration).answer.checks[0].remark
     dotted = mail(order()) + b".\r\n.more\r\n"
     assert explained(dotted, configuration).answer.cases[0].status == 250
+
+
+def test_an_automatic_mail_is_dropped(configuration):
+    """Never taken for a package (attack M10)."""
+    found = explained(
+        mail(order()).replace(b"MIME-V", b"Auto-Submitted: auto-replied\r\nMIME-V"), configuration
+    )
+    one = failed(found)
+    assert one is not None
+    assert (one.name, one.problem and one.problem.code) == ("door", "AutoReply")
+    assert found.answer.cases[0].status == 250
+    assert found.verdict is CaptureVerdict.REFUSED
 
 
 def test_an_entitlement_is_shown_by_options(tmp_path):

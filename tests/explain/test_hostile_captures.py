@@ -71,6 +71,10 @@ def check(found: Explanation) -> None:
     if one is not None and found.answer.cases:
         first = found.answer.cases[0]
         assert not first.is_accepted, one
+        assert one.problem is not None
+        assert one.problem.code == first.error
+    elif found.answer.cases:
+        assert found.answer.cases[0].is_accepted
     if found.answer.cases and not found.answer.cases[0].is_accepted:
         assert found.verdict in (CaptureVerdict.REFUSED, CaptureVerdict.NOT_OURS)
     passed = [made.result for made in found.answer.checks]

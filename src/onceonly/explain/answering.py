@@ -20,7 +20,7 @@ from onceonly.explain.explanation import (
 )
 from onceonly.explain.meaning import CODES, instant, sentences
 from onceonly.explain.reading import Read, open_package, packed
-from onceonly.explain.rehearsal import Before, RehearsalStage, Rehearsed
+from onceonly.explain.rehearsal import PEER, Before, RehearsalStage, Rehearsed
 from onceonly.gateway.config import Configuration
 from onceonly.gateway.incoming.receiver import (
     limits_of,
@@ -49,9 +49,6 @@ from onceonly.transport.transport import Answer, Request
 from onceonly.wire.envelope import Document, Envelope
 from onceonly.wire.header_digest import digests_of
 from onceonly.wire.limits import DEFAULT
-
-PEER: Final = "the capture's sender"
-"""In the place of an address, which a capture does not have."""
 
 SCHEMES: Final = {"https": "https", "mail": "smtp", "amqp": "amqp"}
 """The transport of an entrance, by the name that agreements give it."""
@@ -207,11 +204,27 @@ def _at_the_door(checks: _Checks, configuration: Configuration, capture: Capture
     if capture.kind is Kind.REQUEST:
         refusal = find_http_refusal(capture, configuration)
     elif capture.kind is Kind.MAIL:
-        refusal = find_mail_refusal(capture)
+        refusal, kind = find_mail_refusal(capture, configuration)
+        if kind is not None:
+            text = f"automatic mail ({kind}), dropped"
+            checks.outside(
+                "door", Problem(kind, "Warning", text, "it is never taken for a package")
+            )
+            return None
     else:
         return None
-    checks.outside("door", None if refusal is None else _problem_of_answer(refusal))
+    problem = None if refusal is None else _problem_of_answer(refusal)
+    result = CheckResult.PASSED if problem is None else CheckResult.FAILED
+    remark = _remark_on_the_door(capture, configuration)
+    checks.add("door", _OUTSIDE["door"], result, problem, remark)
     return refusal
+
+
+def _remark_on_the_door(capture: Capture, configuration: Configuration) -> str | None:
+    listens = configuration.smtp is not None and configuration.smtp.listen is not None
+    if capture.kind is Kind.MAIL and not listens:
+        return "but this configuration has no listen in [smtp], so that no mail comes in"
+    return None
 
 
 def _check_reply(

@@ -1,7 +1,10 @@
-"""Whether an endpoint takes what comes before a package: the head of a request, and of a mail."""
+"""Whether an endpoint hands a request or a mail on, or answers by itself."""
+
+import asyncio
+from collections.abc import AsyncIterator
 
 from onceonly.explain.capture import Capture
-from onceonly.explain.rehearsal import lines_of
+from onceonly.explain.rehearsal import bring_mail, mail_bytes_max
 from onceonly.gateway.config import Configuration
 from onceonly.gateway.transports import ENDPOINT_BYTES_MAX
 from onceonly.transport.http import refusal
@@ -9,9 +12,8 @@ from onceonly.transport.http.head import read_request_head
 from onceonly.transport.http.limits import HEAD_BYTES_MAX
 from onceonly.transport.http.refusal import HttpRefused
 from onceonly.transport.http.server import target_of
-from onceonly.transport.mail.head import HeadReader
-from onceonly.transport.mail.reply import MailRefused
-from onceonly.transport.transport import Answer
+from onceonly.transport.mail.reception import Taker
+from onceonly.transport.transport import Answer, Request
 
 
 def find_http_refusal(capture: Capture, configuration: Configuration) -> Answer | None:
@@ -37,16 +39,29 @@ def find_http_refusal(capture: Capture, configuration: Configuration) -> Answer 
     return None
 
 
-def find_mail_refusal(capture: Capture) -> Answer | None:
-    """What the mail endpoint answers to the header block; None where it reads on."""
-    reader = HeadReader(has_sender=True)
-    head = capture.head
-    if capture.has_bare_line_feeds:
-        head = head.replace(b"\n", b"\r\n")
-    try:
-        for line in lines_of((head,)):
-            if reader.feed(line[:-2]) is not None:
-                return None
-    except MailRefused as error:
-        return error.answer
-    return None
+def find_mail_refusal(
+    capture: Capture, configuration: Configuration
+) -> tuple[Answer | None, str | None]:
+    """What the mail endpoint answers by itself, if it does not hand the mail on.
+
+    And the kind of an automatic mail, which the gateway drops.
+    """
+    kinds: list[str] = []
+
+    async def drop(_: str, kind: str) -> Answer:
+        kinds.append(kind)
+        return _TAKEN
+
+    taker = Taker(_receive, drop, mail_bytes_max(configuration))
+    answer = asyncio.run(bring_mail(capture, taker))
+    refusal = answer if answer.error is not None else None
+    return refusal, kinds[0] if kinds else None
+
+
+async def _receive(_: Request, chunks: AsyncIterator[bytes]) -> Answer:
+    async for _chunk in chunks:
+        pass
+    return _TAKEN
+
+
+_TAKEN = Answer(204)

@@ -39,6 +39,9 @@ from onceonly.transport.transport import (
     Transmission,
 )
 
+PEER: Final = "the capture's sender"
+"""In the place of an address, which a capture does not have."""
+
 SETTLED_S: Final = 10.0
 """For what the gateway does beside its answer. It is done in milliseconds."""
 
@@ -205,7 +208,9 @@ class RehearsalStage:
 
     async def _bring(self, gateway: Gateway, capture: Capture, caller: Caller) -> Answer:
         if capture.kind is Kind.MAIL:
-            return await self._bring_mail(gateway, capture, caller)
+            most = mail_bytes_max(self._configuration)
+            taker = Taker(gateway.receiver.receive, gateway.automatic_mail.drop, most)
+            return await bring_mail(capture, taker)
         request = Request(
             capture.content_type,
             capture.content_length,
@@ -218,15 +223,20 @@ class RehearsalStage:
             return await gateway.receiver.receive_reply(request, chunks, caller.answered)
         return await gateway.receiver.receive(request, chunks)
 
-    async def _bring_mail(self, gateway: Gateway, capture: Capture, caller: Caller) -> Answer:
-        most = int((self._configuration.payload_bytes_max + HEADERS_BYTES) * MAIL_SHARE)
-        taker = Taker(gateway.receiver.receive, gateway.automatic_mail.drop, most)
-        reception = MailReception(taker, peer=caller.address, has_sender=True)
-        for line in lines_of(mail_pieces(capture)):
-            reception.feed(b"." + line if line.startswith(b".") else line)
-            if reception.is_full:
-                await reception.room()
-        return await reception.finish()
+
+def mail_bytes_max(configuration: Configuration) -> int:
+    """Of a mail that the endpoint reads."""
+    return int((configuration.payload_bytes_max + HEADERS_BYTES) * MAIL_SHARE)
+
+
+async def bring_mail(capture: Capture, taker: Taker) -> Answer:
+    """What the mail endpoint answers after the final dot of the captured mail."""
+    reception = MailReception(taker, peer=PEER, has_sender=True)
+    for line in lines_of(mail_pieces(capture)):
+        reception.feed(b"." + line if line.startswith(b".") else line)
+        if reception.is_full:
+            await reception.room()
+    return await reception.finish()
 
 
 def mail_pieces(capture: Capture) -> Iterator[bytes]:
