@@ -300,6 +300,16 @@ def test_a_message_for_somebody_else_falls_under_its_route(tmp_path):
     assert found.answer.falls_under == "route north"
     assert found.answer.cases[0].sends[0].to == "http://127.0.0.1:8404/msh"
     assert len(found.answer.cases[0].sends) == 1
+    strange = {"from_party": "urn:duns:333333333", "to_party": "urn:duns:444444444"}
+    other = explained(request(order(**strange)), configuration)
+    one = failed(other)
+    assert one is not None
+    assert one.name == "route"
+    assert one.problem is not None
+    assert (other.answer.cases[0].error, other.answer.cases[0].reason) == (
+        one.problem.code,
+        one.problem.text,
+    )
     lost = explained(request(order(from_party="urn:duns:333333333")), configuration)
     assert lost.verdict is CaptureVerdict.REFUSED
 

@@ -27,6 +27,7 @@ from onceonly.gateway.incoming.receiver import (
     refuse_announced_excess,
     refuse_excess,
 )
+from onceonly.gateway.relaying.relay import under_names_of
 from onceonly.gateway.wiring import house_of
 from onceonly.message.agreement import Agreement, Route
 from onceonly.message.errors import ErrorCode, RemoteError
@@ -44,6 +45,7 @@ from onceonly.steps.arrival import Received, arrival_of
 from onceonly.steps.authority import Answered, Caller, NotEntitled
 from onceonly.steps.checks import ADMISSION, AGREED, Check
 from onceonly.steps.ground import House
+from onceonly.steps.routes import is_accepted
 from onceonly.store.contract.store import Transaction
 from onceonly.transport.transport import Answer, Request
 from onceonly.wire.envelope import Document, Envelope
@@ -62,6 +64,7 @@ _OUTSIDE: Final = {
     "package": "its Content-Type is that of a package",
     "header": "its first part is a header document of one of the profiles",
     "parts": "its payload parts are those that the Manifest names, and whole",
+    "route": "it may go on along its route",
     "size": "its payloads are not larger than is taken",
     "validator": "the application finds its content valid",
 }
@@ -151,7 +154,15 @@ def answer(
     _check_length(checks, configuration, capture)
     _check_reading(checks, read)
     admitted = _check_admission(checks, house, read.document, caller)
-    received = _check_parts(checks, configuration, read, admitted, caller)
+    _check_parts(checks, read)
+    received = None
+    if read.envelope is not None and isinstance(read.envelope.content, Message):
+        if isinstance(admitted, Route):
+            _check_route(checks, house, admitted, read.envelope)
+        _check_size(checks, configuration, read.envelope.content)
+        if isinstance(admitted, AdmittedMessage):
+            received = _received(admitted, read.envelope, read.envelope.content, caller)
+            _check_validity(checks, admitted.agreement)
     if received is not None:
         _check_arrival(checks, received, around.at)
     if not is_read:
@@ -290,14 +301,7 @@ def _check_admission(
     return admitted
 
 
-def _check_parts(
-    checks: _Checks,
-    configuration: Configuration,
-    read: Read,
-    admitted: AdmittedMessage | Route | None,
-    caller: Caller,
-) -> Received | None:
-    """Also what is stored, if it comes so far."""
+def _check_parts(checks: _Checks, read: Read) -> None:
     if read.envelope is not None:
         checks.outside("parts", None)
     elif read.document is not None and read.error is None and read.broken is None:
@@ -306,21 +310,33 @@ def _check_parts(
     else:
         problem = None if read.error is None else problem_of(read.error)
         checks.outside("parts", problem or _broken(read.broken or ""))
-    content = None if read.envelope is None else read.envelope.content
-    if not isinstance(content, Message):
-        return None
+
+
+def _check_route(checks: _Checks, house: House, route: Route, envelope: Envelope) -> None:
+    assert isinstance(envelope.content, Message), "only messages have routes"
+    message = under_names_of(route, envelope.content)
     try:
-        refuse_excess(content, configuration.payload_bytes_max)
-        checks.outside("size", None)
+        house.routes.check(route, message, envelope.routing, envelope.profile)
+        is_accepted(route, message, envelope.routing[-1])
+    except RemoteError as error:
+        checks.outside("route", problem_of(error))
+    else:
+        checks.outside("route", None)
+
+
+def _check_size(checks: _Checks, configuration: Configuration, message: Message) -> None:
+    try:
+        refuse_excess(message, configuration.payload_bytes_max)
     except RemoteError as error:
         checks.outside("size", problem_of(error))
-    if not isinstance(admitted, AdmittedMessage):
-        return None
-    assert read.envelope is not None, "its content was read"
-    if admitted.agreement.validator is not None:
-        remark = f"{admitted.agreement.validator} is not asked here"
+    else:
+        checks.outside("size", None)
+
+
+def _check_validity(checks: _Checks, agreement: Agreement) -> None:
+    if agreement.validator is not None:
+        remark = f"{agreement.validator} is not asked here"
         checks.add("validator", _OUTSIDE["validator"], CheckResult.NOT_KNOWN, None, remark)
-    return _received(admitted, read.envelope, content, caller)
 
 
 def _received(
@@ -378,7 +394,10 @@ def _rehearse(
     if capture.kind is Kind.DOCUMENT:
         if read.document is not None and read.document.labels and not checks.has_failed:
             return  # Its payloads are not here, so nobody knows what becomes of it.
-        capture = packed(capture, read.parts.root)
+        package = packed(capture, read.parts.root, DEFAULT)
+        if package is None:
+            return
+        capture = package
     if received is None:
         when = "where nothing is stored that it could be a copy of, or be about"
         yield _heard(capture, when, stage.hear(capture, caller))

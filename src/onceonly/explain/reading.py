@@ -10,6 +10,7 @@ from onceonly.explain.parts import CutPart, Parts, Take, cut
 from onceonly.message.errors import RemoteError
 from onceonly.message.profile import Profile
 from onceonly.message.word import Word
+from onceonly.wire import names
 from onceonly.wire.envelope import Decoder, Document, Envelope, PartHead
 from onceonly.wire.header import read
 from onceonly.wire.limits import Limits
@@ -158,13 +159,25 @@ def _declared(version: str | None) -> Profile | None:
     return None if version is None else profile_of(version)
 
 
-def packed(capture: Capture, document: bytes) -> Capture:
-    """A bare header document in a package of its own, without the payloads that it may name."""
-    head = f"--{DOCUMENT_BOUNDARY}\r\nContent-Type: {capture.content_type}\r\n"
+def packed(capture: Capture, document: bytes, limits: Limits) -> Capture | None:
+    """A bare header document in a package of its own, without the payloads that it may name.
+
+    As a header part, with the charset and the version of the type that was given; None where that
+    is no type.
+    """
+    try:
+        parameters = parse_media_type(capture.content_type, limits).parameters
+    except RemoteError:
+        return None
+    content_type = names.HEADER_TYPE
+    for name in ("charset", "version"):
+        if name in parameters:
+            escaped = parameters[name].replace("\\", "\\\\").replace('"', '\\"')
+            content_type += f'; {name}="{escaped}"'
+    head = f"--{DOCUMENT_BOUNDARY}\r\nContent-Type: {content_type}\r\n"
     head += f"Content-ID: <{_DOCUMENT_ID}>\r\n\r\n"
-    body = (
-        head.encode("latin-1", "replace") + document + f"\r\n--{DOCUMENT_BOUNDARY}--\r\n".encode()
-    )
+    end = f"\r\n--{DOCUMENT_BOUNDARY}--\r\n"
+    body = head.encode("ascii") + document + end.encode()
     return Capture(
         kind=Kind.BODY,
         body=lambda: iter((body,)),
