@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 
 # The gateway and its peer are those of the gateway's own tests.
 sys.path.insert(0, str(Path(__file__).parents[1] / "gateway"))
+sys.path.insert(0, str(Path(__file__).parent))
 
 from peer import Peer
 from running_gateway import RunningGateway, running, serving_api

@@ -17,6 +17,7 @@ from onceonly.cli.lake_advise import advise
 from onceonly.cli.lake_packs import pack, verify
 from onceonly.cli.message import message, send
 from onceonly.cli.output import complain, complain_of_bug, put, say
+from onceonly.cli.package import package
 from onceonly.cli.partner import partner
 from onceonly.cli.simulate import simulate
 from onceonly.message.profile import PROFILES, Profile, profile_named
@@ -142,7 +143,7 @@ def demo(**options: object) -> None:
 
 for command in (advise, pack, verify):
     lake.add_command(command)
-for command in (send, message, inbox, job, partner, lake, backup, restore, simulate):
+for command in (send, message, inbox, job, package, partner, lake, backup, restore, simulate):
     cli.add_command(command)
 
 

@@ -74,6 +74,18 @@ def put_lines(text: str) -> None:
     click.echo(printable_lines(text.removesuffix("\n")))
 
 
+def put_bytes(data: bytes) -> None:
+    """Data that is a partner's, as it is: never on a terminal, which it could steer (X16)."""
+    assert not is_terminal(), "who asks for bytes is told to send them elsewhere"
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
+def is_terminal() -> bool:
+    """Whether data goes to a terminal."""
+    return sys.stdout.isatty()
+
+
 def print_rows(given: Sequence[JSON | Word], columns: Sequence[str], output: str) -> None:
     """The rows: unchanged in JSON; the named columns in a table."""
     if output == "json":

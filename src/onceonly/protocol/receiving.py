@@ -180,6 +180,21 @@ class Case(Enum):
     OUT_OF_SEQUENCE = "wrong SequenceNumber"
 
 
+LOOKED_AT = (
+    Case.COLLISION,
+    Case.CANCELLED,
+    Case.DUPLICATE,
+    Case.AHEAD,
+    Case.TOO_OLD,
+    Case.EXPIRED,
+    Case.NOT_SUPPORTED,
+    Case.QUARANTINED,
+    Case.OUT_OF_SEQUENCE,
+)
+"""What can keep an arrival from being new, in the order in which it is looked at. Whoever explains
+a refusal tells by it what came before, and what nobody asked any more."""
+
+
 class Reception(Word):
     """The verdict on an arrival, the new state of the pair, and what is to be done."""
 

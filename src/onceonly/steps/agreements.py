@@ -24,6 +24,7 @@ from onceonly.message.printable import quoted
 from onceonly.message.profile import Profile
 from onceonly.message.terms import DeliveryTerms
 from onceonly.message.word import Word, changed
+from onceonly.steps.checks import Check, Passed, unnoted
 
 _UNSIGNED = (
     "a signed acknowledgment is claimed or asked for, and signatures are not offered here; expected"
@@ -102,11 +103,13 @@ class Agreements:
         *,
         profile: Profile,
         our_uris: Collection[str],
+        passed: Passed = unnoted,
     ) -> AdmittedMessage:
         """Check a received message, which came in a package of `profile`, and find its terms.
 
         A partner may name itself by any of its PartyIds; keys use the agreement's first one, so
-        that an alias never makes a repeat look new. Raises `RemoteError`.
+        that an alias never makes a repeat look new. `passed` is told of each check of
+        `checks.AGREED`, in that order. Raises `RemoteError`.
         """
         agreement = self._by_id.get(message.agreement_id)
         if agreement is None:
@@ -115,14 +118,18 @@ class Agreements:
                 f"agreement {quoted(message.agreement_id)} is not known here; expected is the id"
                 " that both parties agreed on, and have in their configurations",
             )
+        passed(Check.AGREEMENT)
         _check_ids(message.from_ids, agreement.their_ids, "From")
+        passed(Check.FROM)
         _check_ids(message.to_ids, agreement.our_ids, "To")
+        passed(Check.TO)
         if profile is not agreement.profile:
             raise RemoteError(
                 ErrorCode.INCONSISTENT,
                 f"a message of profile {profile.name} under agreement {quoted(agreement.id)};"
                 f" expected is profile {agreement.profile.name}, which was agreed",
             )
+        passed(Check.PROFILE)
         hop = routing[-1]
         if hop.receiver_uri not in our_uris:
             raise RemoteError(
@@ -130,10 +137,15 @@ class Agreements:
                 f"ReceiverURI {quoted(hop.receiver_uri)} is not ours; expected is"
                 f" {' or '.join(map(quoted, sorted(our_uris)))}",
             )
+        passed(Check.RECEIVER_URI)
         _check_times(message, routing, agreement.terms)
+        passed(Check.TIMES)
         refuse_signed(message.acknowledgment)
+        passed(Check.SIGNATURE)
         terms = _terms_of(message, hop, agreement)
+        passed(Check.TERMS)
         _check_number(hop, terms)
+        passed(Check.NUMBER)
         return AdmittedMessage(agreement, _renamed(message, agreement, terms), terms, hop)
 
 

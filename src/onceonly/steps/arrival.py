@@ -94,7 +94,7 @@ def store(
     # If nobody waits for the response to the first copy, nobody works on it any more.
     mode = received.mode if entry is None or is_awaited else SyncReplyMode.NONE
     reception = receiving.receive(
-        _arrival(received, mode),
+        arrival_of(received, mode),
         known,
         before,
         ground.now,
@@ -161,7 +161,8 @@ def find_response(snapshot: Snapshot, agreement: Agreement, key: MessageKey) -> 
     return response or acknowledged
 
 
-def _arrival(received: Received, mode: SyncReplyMode) -> Arrival:
+def arrival_of(received: Received, mode: SyncReplyMode) -> Arrival:
+    """What counts for the decision about it, while its sender awaits `mode` in the answer."""
     message, hop = received.admitted.message, received.admitted.hop
     return Arrival(
         message.message_id,

@@ -37,6 +37,7 @@ from onceonly.message.signals import (
     Signal,
 )
 from onceonly.message.word import changed
+from onceonly.steps.admission import admit
 from onceonly.steps.agreements import AdmittedMessage, refuse_signed
 from onceonly.steps.arrival import Received
 from onceonly.steps.authority import (
@@ -44,9 +45,7 @@ from onceonly.steps.authority import (
     Caller,
     NotEntitled,
     is_entitled,
-    is_previous_hop,
     readings_by,
-    speaks_of_its_exchange,
 )
 from onceonly.steps.rows import at_what_waits
 from onceonly.steps.verdicts import (
@@ -63,7 +62,7 @@ from onceonly.store.spool import Sink, Spool
 from onceonly.transport.transport import Answer as TransportAnswer
 from onceonly.transport.transport import Request, TransferBroken
 from onceonly.wire import names
-from onceonly.wire.envelope import About, Decoder, Document, Envelope, PartHead
+from onceonly.wire.envelope import About, Decoder, Envelope, PartHead
 from onceonly.wire.header_digest import digests_of
 from onceonly.wire.limits import Limits
 
@@ -105,7 +104,7 @@ class Receiver:
         self._doorstep = doorstep
         self._bugs = bugs
         self._payload_bytes_max = payload_bytes_max
-        self._limits = Limits(package_bytes_max=payload_bytes_max + HEADERS_BYTES)
+        self._limits = limits_of(payload_bytes_max)
         self._tasks = tasks
 
     async def start(self) -> None:
@@ -155,12 +154,12 @@ class Receiver:
         decoder: Decoder | None = None
         admission = _Admission()
         try:
-            self._refuse_announced_excess(request)
+            refuse_announced_excess(request, self._limits)
             decoder = Decoder(
                 request.content_type,
                 self._sink_opener(sinks),
                 self._limits,
-                admit=lambda document: admission.note(self._admit(document, caller)),
+                admit=lambda document: admission.note(admit(self._house, document, caller)),
             )
             with self._doorstep.enter(caller.address) as place:
                 async for chunk in chunks:
@@ -180,51 +179,6 @@ class Receiver:
         finally:
             for sink in sinks:
                 sink.discard()
-
-    def _refuse_announced_excess(self, request: Request) -> None:
-        """Refuse an announced length that is too large, before reading (attack H12).
-
-        A body of unknown length is counted while it comes in.
-        """
-        most = self._limits.package_bytes_max
-        if request.content_length is not None and request.content_length > most:
-            raise RemoteError(ErrorCode.MESSAGE_TOO_LARGE, f"a package has {most} bytes at most")
-
-    def _admit(self, document: Document, caller: Caller) -> AdmittedMessage | Route | None:
-        """Decide who the caller is, before anything of a payload is kept (R-44, R-45).
-
-        Returns the message with the terms of its agreement, or its route. None for a signal, since
-        its caller is checked again against the message that it is about. Raises `NotEntitled` and
-        `RemoteError`.
-        """
-        content = document.content
-        if isinstance(content, Acknowledgment | ErrorSignal):
-            may_speak = bool(readings_by(caller, content))
-        else:
-            may_speak = speaks_of_its_exchange(caller, content)
-        if not may_speak:
-            raise NotEntitled("speaks of something else than the message that it answers")
-        if not isinstance(content, Message):
-            self._admit_signal(content, caller)
-            return None
-        route = self._relay.find_route(content)
-        if route is not None:
-            if not is_previous_hop(caller, route):
-                raise NotEntitled(f"does not show what route {route.id!r} asks of its callers")
-            return route
-        agreement = self._house.agreements.find_ours(content.agreement_id)
-        if agreement is not None and not is_entitled(caller, agreement):
-            raise NotEntitled(f"does not show what agreement {agreement.id!r} asks of its callers")
-        return self._house.agreements.admit(
-            content, document.routing, profile=document.profile, our_uris=self._house.uris
-        )
-
-    def _admit_signal(self, signal: Signal, caller: Caller) -> None:
-        agreement = self._house.agreements.find_ours(signal.header.agreement_id)
-        if agreement is None or is_entitled(caller, agreement):
-            return
-        if self._relay.find_beside(caller, agreement.id) is None:
-            raise NotEntitled(f"does not show what agreement {agreement.id!r} asks of its callers")
 
     def _names_nothing(self, signal: Signal, caller: Caller) -> bool:
         """Whether the signal names an agreement that is not configured here.
@@ -358,11 +312,7 @@ class Receiver:
         Raises `RemoteError`.
         """
         message = admitted.message
-        if message.size_bytes > self._payload_bytes_max:
-            raise RemoteError(
-                ErrorCode.MESSAGE_TOO_LARGE,
-                f"the payloads have more than {self._payload_bytes_max} bytes",
-            )
+        refuse_excess(message, self._payload_bytes_max)
         payloads = await keep(message.payloads, sinks)
         return Received(
             admitted,
@@ -510,8 +460,31 @@ class Receiver:
         return agreement
 
 
+def limits_of(payload_bytes_max: int) -> Limits:
+    """What is read of a package where its payloads may have so many bytes together."""
+    return Limits(package_bytes_max=payload_bytes_max + HEADERS_BYTES)
+
+
+def refuse_announced_excess(request: Request, limits: Limits) -> None:
+    """Unread (attack H12); a body of unknown length is counted while it comes in.
+
+    Raises `RemoteError`.
+    """
+    most = limits.package_bytes_max
+    if request.content_length is not None and request.content_length > most:
+        raise RemoteError(ErrorCode.MESSAGE_TOO_LARGE, f"a package has {most} bytes at most")
+
+
+def refuse_excess(message: Message, payload_bytes_max: int) -> None:
+    """Raise `RemoteError` for payloads that are larger together than the gateway takes."""
+    if message.size_bytes > payload_bytes_max:
+        raise RemoteError(
+            ErrorCode.MESSAGE_TOO_LARGE, f"the payloads have more than {payload_bytes_max} bytes"
+        )
+
+
 class _Admission:
-    """The result of `Receiver._admit` for the package that is being read."""
+    """What `admit` returned for the package that is being read."""
 
     def __init__(self) -> None:
         self.result: AdmittedMessage | Route | None = None

@@ -86,7 +86,7 @@ class Relay:
         Raises `StoreFull`; then nothing is stored and nobody is told (seed 003 §4).
         """
         assert isinstance(envelope.content, Message), "only messages have routes"
-        message = _under_names_of(route, envelope.content)
+        message = under_names_of(route, envelope.content)
         subject = _subject_of(route, envelope, message)
         try:
             self._routes.check(route, message, envelope.routing, envelope.profile)
@@ -196,7 +196,7 @@ class Relay:
         return changed(TAKEN, error=error.code.value, reason=error.description)
 
 
-def _under_names_of(route: Route, message: Message) -> Message:
+def under_names_of(route: Route, message: Message) -> Message:
     """The message with the names of the route, for keys and the store; its header is unchanged."""
     semantics = message.semantics
     if message.leaves_semantics:

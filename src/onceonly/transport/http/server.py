@@ -126,6 +126,16 @@ class HttpServer:
             self._all_closed.set_result(None)
 
 
+def target_of(listen: str, also_called: Iterable[str] = ()) -> tuple[str, frozenset[bytes]]:
+    """The only path that exists there, with its query, and the authorities by which it is called.
+
+    See `serve_http`.
+    """
+    parts = urlsplit(listen)
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    return path, frozenset(filter(None, map(authority_of, (listen, *also_called))))
+
+
 async def serve_http(
     listen: str,
     receive: Receive,
@@ -150,8 +160,7 @@ async def serve_http(
     is_usable = parts.scheme == scheme and parts.hostname and parts.port is not None
     if not is_usable or parts.fragment or not listen.isascii():
         raise LocalError("UnusableAddress", f"{listen!r} must look like {scheme}://HOST:PORT/PATH")
-    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    named = filter(None, map(authority_of, (listen, *also_called)))
-    server = HttpServer(path, receive, note_refusal, limits, authorities=frozenset(named))
+    path, authorities = target_of(listen, also_called)
+    server = HttpServer(path, receive, note_refusal, limits, authorities=authorities)
     await server.listen(str(parts.hostname), int(parts.port or 0), tls)
     return server

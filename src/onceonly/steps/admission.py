@@ -1,0 +1,68 @@
+"""Who brings what, before anything of a payload is kept (R-44, R-45).
+
+Asked when the header of a package was read: whether its caller may say such a thing, and whether
+the message keeps to its agreement, or travels a route of ours.
+"""
+
+from onceonly.message.agreement import Route
+from onceonly.message.message import Message
+from onceonly.message.signals import Acknowledgment, ErrorSignal, Signal
+from onceonly.steps.agreements import AdmittedMessage
+from onceonly.steps.authority import (
+    Caller,
+    NotEntitled,
+    is_entitled,
+    is_previous_hop,
+    readings_by,
+    speaks_of_its_exchange,
+)
+from onceonly.steps.checks import Check, Passed, unnoted
+from onceonly.steps.ground import House
+from onceonly.wire.envelope import Document
+
+
+def admit(
+    house: House, document: Document, caller: Caller, passed: Passed = unnoted
+) -> AdmittedMessage | Route | None:
+    """What holds for a message under its agreement, or the route that it travels.
+
+    None for a signal, whose caller is asked once more by the thing that it is about. Raises
+    `NotEntitled` and `RemoteError`.
+    """
+    content = document.content
+    if isinstance(content, Acknowledgment | ErrorSignal):
+        may_speak = bool(readings_by(caller, content))
+    else:
+        may_speak = speaks_of_its_exchange(caller, content)
+    if not may_speak:
+        raise NotEntitled("speaks of something else than the message that it answers")
+    passed(Check.EXCHANGE)
+    if not isinstance(content, Message):
+        _admit_signal(house, content, caller)
+        passed(Check.CALLER)
+        return None
+    route = house.routes.find_for(content)
+    if route is not None:
+        if not is_previous_hop(caller, route):
+            raise NotEntitled(f"does not show what route {route.id!r} asks of its callers")
+        passed(Check.CALLER)
+        return route
+    agreement = house.agreements.find_ours(content.agreement_id)
+    if agreement is not None and not is_entitled(caller, agreement):
+        raise NotEntitled(f"does not show what agreement {agreement.id!r} asks of its callers")
+    passed(Check.CALLER)
+    return house.agreements.admit(
+        content,
+        document.routing,
+        profile=document.profile,
+        our_uris=house.uris,
+        passed=passed,
+    )
+
+
+def _admit_signal(house: House, signal: Signal, caller: Caller) -> None:
+    agreement = house.agreements.find_ours(signal.header.agreement_id)
+    if agreement is None or is_entitled(caller, agreement):
+        return
+    if house.routes.find_beside(caller, agreement.id) is None:
+        raise NotEntitled(f"does not show what agreement {agreement.id!r} asks of its callers")
