@@ -1,8 +1,8 @@
 """The MkDocs hook: adds the generated pages to the site and draws the figures in pages.
 
 Knows MkDocs; the pages' content is made by `pages`, the figures by `figures`. What is generated is
-not written into the repository and so is never stale, but for the conformance page: it states what
-a test run said, and a page that is not in step with the tests stops the build.
+not written into the repository, so it is never stale. The exception is the conformance page: it
+states the result of a test run, and the build stops if the page does not fit the tests.
 """
 
 import sys

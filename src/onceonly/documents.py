@@ -46,7 +46,7 @@ class Document(NamedTuple):
 
 def type_of(name: str) -> str:
     """The media type that a file of this name has, as far as the name tells."""
-    # Behind a step it is the name of a file; alone, `data:…` would be read as a URL.
+    # With a folder before it, it is read as the name of a file; alone, `data:…` would be a URL.
     kind, compression = mimetypes.guess_type(f"./{name}")
     if compression is not None:
         return COMPRESSED_TYPES.get(compression, UNKNOWN_TYPE)

@@ -30,11 +30,11 @@ class Progress(NamedTuple):
     complete: int
     """Everything up to here is in the sink for good."""
     in_progress: int
-    """Everything up to here was planned to be."""
+    """Everything up to here was planned for a batch."""
     store_id: str | None = None
-    """Of the gateway's store whose offsets these are; None in the oldest checkpoints."""
+    """Id of the gateway's store that gave these offsets; None in the oldest checkpoints."""
     reported: int = 0
-    """Everything up to here the stream has reported complete by itself; 0 where it says nothing."""
+    """Up to here the stream itself has reported everything complete; 0 if it reports nothing."""
 
 
 def read_progress(checkpoint: str) -> Progress | None:
@@ -54,7 +54,7 @@ def read_progress(checkpoint: str) -> Progress | None:
 
 
 def read_query_id(checkpoint: str) -> str | None:
-    """Whose checkpoint it is; None where there is none yet."""
+    """The id of the query of this checkpoint; None if there is none yet."""
     filesystem, root = _opened(checkpoint)
     if not filesystem.exists(f"{root}/metadata"):
         return None
@@ -147,10 +147,10 @@ class ProcessingListener(StreamingQueryListener):
         self._report(event.id)
 
     def _report(self, query_id: UUID) -> None:
-        """Of a session's queries, whose events all come here, only of the one that is ours."""
+        """Report only for our query; the events of all queries of the session come here."""
         if read_query_id(self._checkpoint) != str(query_id):
             return
-        if query_id != self._told_of:  # A new checkpoint in the old one's place begins anew.
+        if query_id != self._told_of:  # A new checkpoint in the old one's place begins again.
             self._told, self._told_of = None, query_id
         found = read_progress(self._checkpoint)
         if found is None or found == self._told:

@@ -1,9 +1,9 @@
 """Streams of rows that are numbered from 1: ranges, admission control, `availableNow`.
 
-An offset is the number of the last row that was read, where the stream began, of what it is, and
-which store gave it: all are in the checkpoint, so a restarted query knows them. A gateway with
-another store, or with an older copy, whose last row is before a number that the checkpoint knows,
-would have its rows skipped without a word, so the query ends with the name of that.
+An offset has the number of the last row that was read, the number where the stream began, what is
+read, and which store gave the numbers. All are in the checkpoint, so a restarted query knows them.
+If the gateway has another store, or an older copy whose last row is before a number of the
+checkpoint, rows would be skipped without a word; so the query then ends with a named error.
 """
 
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ class Numbered(NamedTuple):
     """Where a stream begins, and how much it takes at a time."""
 
     after: int | None
-    """None: behind everything that is there when it begins."""
+    """None: after everything that is there when the stream begins."""
     per_batch: int
     per_partition: int
 
@@ -71,12 +71,12 @@ def ranges(after: int, up_to: int, length: int) -> Iterator[InputPartition]:
 
 
 def planned(after: int, up_to: int, length: int) -> list[InputPartition]:
-    """The same of a batch, at least one: Spark has one without a range read where there is none."""
+    """Like `ranges` for a batch, but at least one, since Spark needs one to read."""
     return list(ranges(after, up_to, length)) or [InputPartition(Range(after, after))]
 
 
 def until(rows: NumberedRows, after: int, up_to: int | None) -> int:
-    """Where a batch ends: at `up_to`, or with the last row, since ranges behind it have no end."""
+    """Where a batch ends: at `up_to`, or at the last row, since a range after it would not end."""
     if up_to is not None and up_to <= after:
         return up_to
     last = rows.end().last
@@ -84,10 +84,11 @@ def until(rows: NumberedRows, after: int, up_to: int | None) -> int:
 
 
 def begin(start: Offset, end: Offset) -> int:
-    """Behind which row the batch between the two begins.
+    """The row after which the batch between the two offsets begins.
 
-    Spark asks for the initial offset more than once, and behind everything is elsewhere each time:
-    the first batch begins where its end says that the stream does, which is in the checkpoint.
+    Spark asks for the initial offset more than once, and "after everything" is another row each
+    time. So the first batch begins where its end offset, which is in the checkpoint, says that the
+    stream begins.
     """
     first: int = start["offset"] if start["from"] == end["from"] else end["from"]
     return first
@@ -100,7 +101,7 @@ def check_store(end: End, number: int, store_id: str | None) -> None:
         whose = " of another store" if is_other else ""
         text = (
             f"the gateway's store is new, or an older copy: its numbers end at {end.last}, and the "
-            f"query is at {number}{whose}; begin anew, with a new checkpoint and an `after` within"
+            f"query is at {number}{whose}; begin again, with a new checkpoint and an `after` within"
         )
         raise LocalError("StoreReplaced", text)
 
@@ -145,7 +146,7 @@ class NumberedStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadMaxRows(self._numbered.per_batch)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - because Spark calls it so
-        """What comes from now on is for the next run."""
+        """Rows that come from now on are left to the next run."""
         self._target = self._ask()
 
     def latestOffset(self, start: Offset, limit: Any) -> Offset:  # noqa: N802 - because Spark calls it so

@@ -1,4 +1,4 @@
-"""Asking a gateway again that does not answer: it may be restarting, or its disk full.
+"""Repeats calls to a gateway that does not answer: it may be restarting, or its disk full.
 
 Every call that is made through here may be made twice, since a row, an offset or a job names
 what it is about.
@@ -14,16 +14,16 @@ from onceonly.message.errors import LocalError
 T = TypeVar("T")
 
 PAUSE_S = 0.2
-"""Before the second try; it doubles."""
+"""Seconds before the second try; they double for each further one."""
 
 PAUSE_S_MAX = 5.0
 
 _PASSING = frozenset({"StoreFull", "StoreFailed", "QueueFull", "UnexpectedAnswer"})
-"""Refusals that end by themselves, and what stands before a gateway that starts."""
+"""Refusals that end by themselves, also those of a proxy in front of a gateway that starts."""
 
 
 def patiently(call: Callable[[], T], patience_s: float) -> T:
-    """The call's result, asked for again for so long.
+    """The result of the call, which is repeated until patience is at its end.
 
     Raises what the call raises: `LocalError` at once for what is the caller's, otherwise once
     patience is at its end.

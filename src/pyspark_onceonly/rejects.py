@@ -1,7 +1,7 @@
 """Rows that the gateway refused, kept beside the job with the reason: one file per task.
 
-A task writes its file under a temporary name; whoever commits the job gives the files of the
-winning attempts their names. So a retried task, or the whole job run again, leaves one copy.
+A task writes its file under a temporary name; the commit of the job gives the files of the winning
+attempts their names. So a retried task, or a job that is run again, leaves one copy.
 """
 
 import uuid
@@ -23,7 +23,7 @@ _REASONS = (
     ("onceonly_error", pa.utf8()),
     ("onceonly_reason", pa.utf8()),
 )
-"""Columns behind those of the DataFrame."""
+"""Columns after those of the DataFrame."""
 
 
 class RejectsFile:
@@ -120,7 +120,7 @@ def _names(filesystem: Any, folder: str) -> set[str]:
 
 
 def write_report(path: str, job: str, report: bytes) -> None:
-    """Put the report of the job beside those of others, as a whole or not at all."""
+    """Put the report of the job next to those of other jobs, as a whole or not at all."""
     filesystem, root = fsspec.core.url_to_fs(path)
     filesystem.makedirs(root, exist_ok=True)
     temporary = f"{root}/_job={job}-{uuid.uuid4().hex}.json"

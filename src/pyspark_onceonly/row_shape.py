@@ -113,7 +113,7 @@ _PAYLOADS = (StringType, BinaryType, NullType)
 
 
 def _payload_column(options: Options, columns: Sequence[str]) -> str | None:
-    """What went out without its payload cannot be called back, so having none has to be said."""
+    """A message sent without its payload cannot be called back, so `none` must be explicit."""
     named = options.find("payload_column")
     if options.word("payload", "column", "none") == "none":
         if named is not None:
@@ -183,7 +183,7 @@ def _number(kind: pa.DataType) -> pa.DataType:
 
 
 def _texts(column: pa.Array) -> Sequence[Any]:
-    """As texts; what is null or `_NO_TEXT` stays."""
+    """The values as texts; null and `_NO_TEXT` stay as they are."""
     # A nested one has always been as Python shows it, and ids that are made of that stay.
     values = _values(column if pa.types.is_nested(column.type) else _in_utc(column))
     return [value if value is None or value is _NO_TEXT else _text(value) for value in values]

@@ -287,6 +287,6 @@ def _report(sink: SinkJob, job: str, total: dict[str, int]) -> None:
 
 
 def drop_run(sink: SinkJob, job: str, run: str) -> None:
-    """Forget what this run has staged of the job; it stages no more."""
+    """Forget what this run has staged of the job; it may not stage any more."""
     with sink.gateway.client() as client:
         patiently(lambda: client.drop(job, run), sink.gateway.patience_s)

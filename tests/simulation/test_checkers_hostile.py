@@ -17,7 +17,7 @@ from onceonly.message.event import Direction, Event
 from onceonly.message.message import AckRequested, DeliverySemantics, SyncReplyMode
 from onceonly.message.terms import Intermediary
 from onceonly.message.word import changed
-from onceonly.simulation.checkers import Violation, check, standing
+from onceonly.simulation.checkers import Violation, check, processes
 from onceonly.simulation.history import Happening, PackageSent, Replied
 from onceonly.simulation.imposture import THEIRS, impostor
 from onceonly.simulation.network import Fate, Packet
@@ -183,7 +183,7 @@ def test_an_end_for_a_broken_disk_is_none():
 
 def test_a_conversation_that_ended_in_a_bug_is_found(monkeypatch: pytest.MonkeyPatch):
     """R-43: its row is a finding, but where the world had planted the bug."""
-    monkeypatch.setattr(standing, "BROKEN_CONVERSATIONS", frozenset({Event.DRILL}))
+    monkeypatch.setattr(processes, "BROKEN_CONVERSATIONS", frozenset({Event.DRILL}))
     slip = Action(1_000, "slip", "A", {"to": "E", "ms": 10})
     for more, is_found in (((), True), ((slip,), False)):
         with ran(certified(*more)) as world:

@@ -330,9 +330,7 @@ def test_a_cancelled_waiter_takes_its_step_back_before_it_ran(*, thread: bool) -
         rig = Rig(memory(), thread=thread)
         cancelled = asyncio.ensure_future(rig.submit("m-1"))
         other = asyncio.ensure_future(rig.submit("m-2"))
-        loop = asyncio.get_running_loop()
-        # Runs after both have asked and before their batch begins.
-        loop.call_soon(cancelled.cancel)
+        cancelled.cancel()  # both have asked, and their batch has not begun
         await asyncio.wait([cancelled, other])
         assert cancelled.cancelled()
         assert rig.is_stored("m-2")

@@ -1,6 +1,6 @@
 """The command line: the same calls as the API, for people and scripts.
 
-Data goes to stdout, talk to stderr. Nothing here decides anything; importing it is quick and
+Data goes to stdout, messages go to stderr. Nothing here decides anything; importing it is quick and
 brings in neither Spark nor the gateway.
 """
 

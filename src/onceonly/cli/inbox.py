@@ -24,7 +24,7 @@ from onceonly.cli.output import (
 from onceonly.client import Client
 
 PAGE = 1_000
-"""As many as the gateway lists at once."""
+"""Most items that the gateway lists at once."""
 COLUMNS = ("offset", "message_id", "from", "service", "action", "processing", "size_bytes")
 
 

@@ -142,7 +142,7 @@ def with_spark(job: Callable[[Any], Any]) -> Any:
         code = Exit.UNEXPECTED if error.name in jobs.NOT_THE_CALLERS else Exit.USAGE
         raise Failure(code, f"{error.name}: {error}") from error
     except OSError as error:
-        # A place that may not be written, a mount that is away, a disk that is full.
+        # No permission to write, a missing mount, a full disk.
         raise Failure(Exit.UNEXPECTED, str(error)) from error
 
 
@@ -347,7 +347,7 @@ def read_terms(configurations: tuple[Path, ...]) -> dict[str, DeliveryTerms]:
 def make_policy(
     jobs: Any, grace_min: float, verdict_within_h: float, terms: dict[str, DeliveryTerms]
 ) -> Any:
-    """By which rules the jobs are to judge."""
+    """The rules by which the jobs judge."""
     given = jobs.Policy(
         grace_us=round(grace_min * US_PER_MIN), verdict_within_us=round(verdict_within_h * US_PER_H)
     )

@@ -98,7 +98,7 @@ def pack(
 def verify(
     where: Path, master: str | None, key: Path | None, *, allow_unchained: bool, output: str
 ) -> None:
-    """Compute an evidence pack anew, and name everything that does not agree.
+    """Compute an evidence pack again, and name everything that does not agree.
 
     Digests, signature, the hash of every journal row, the life of every message and its verdict.
     Exit code 11 where anything does not agree.
@@ -127,7 +127,7 @@ def _say_what_is_claimed(summary: Any) -> None:
         return
     at = datetime.fromtimestamp(summary.as_of / 1e6, UTC).isoformat(timespec="seconds")
     rules = ", ".join(f"{name} {value}" for name, value in summary.policy._asdict().items())
-    say("not computed anew, but as the maker of the pack says:")
+    say("not computed again, but as the maker of the pack says:")
     say(f"  made by {summary.made_by}")
     say(f"  between {summary.pair.one} and {summary.pair.other}, {summary.pair.day or 'every day'}")
     say(f"  judged as of {summary.as_of} ({at}) by {rules}")

@@ -30,7 +30,7 @@ from onceonly.client import Client
 from onceonly.documents import UNKNOWN_TYPE, Document
 
 POLL_S = 0.3
-"""Between looks at a message that is waited for."""
+"""Seconds between two looks at a message that is waited for."""
 
 ANSWER_S = 30.0
 """How long a command waits for a partner's answer, unless told otherwise."""

@@ -336,7 +336,7 @@ async def _leave_out(fault: Fault, request: _Request, writer: asyncio.StreamWrit
     if fault is Fault.UNAVAILABLE:
         writer.write(_503)
         await writer.drain()
-        # With an unread body behind it, the answer may be lost to a reset: as on a real wire.
+        # The body was not read, so a reset may destroy the answer, as in a real network.
         return False
     if request.held is None:
         _reset(writer)

@@ -1,9 +1,9 @@
-"""What meets a bug of ours while we speak with a peer: a row, a count, a log line, and no end.
+"""A bug of ours while we speak with a peer: a row, a count and a log line; the process goes on.
 
-Fail-stop belongs to the store (R-22). Whatever a peer sends or answers must not be able to end the
-process: an exception that nobody foresaw is contained where the conversation is, the message that
-met it is parked by whoever has it, and everything else goes on (ruling R-43). This file is the only
-one in the gateway that catches what it cannot name.
+Only a failure of the store stops the process (R-22). Nothing that a peer sends or answers may end
+it: an unforeseen exception is contained in the conversation in which it was raised, the part that
+has the message parks it, and everything else goes on (ruling R-43). This file is the only one in
+the gateway that catches exceptions that it cannot name.
 """
 
 from collections import Counter
@@ -22,16 +22,16 @@ from onceonly.store.contract.conditions import StoreFailed, StoreFull
 T = TypeVar("T")
 
 REASON_LENGTH_MAX = 500
-"""Of the exception in a row; the log line has its stack."""
+"""Longest text of an exception in a row; the log line has its stack."""
 
 OnBug = Callable[[str, BaseException], None]
-"""Called with the place and the exception, for whoever else has to know: a simulator."""
+"""Called with the place and the exception, for others that have to know: a simulator."""
 
 log: Any = structlog.get_logger("onceonly")
 
 
 class Bugs:
-    """Notes bugs, within the ration of refusals: a stranger may cause the same one all day."""
+    """Notes bugs; their rows are limited like refusals, as a stranger may repeat one all day."""
 
     def __init__(
         self,
@@ -58,10 +58,10 @@ class Bugs:
         *,
         message_id: str | None = None,
     ) -> T:
-        """What `work` returns; after a bug in it, what `instead` makes of it.
+        """Return the result of `work`; after a bug in it, that of `instead`.
 
-        `place` says in a word or two what was being done, and is one of few. Raises `StoreFull` and
-        `StoreFailed`, which are no bugs, and what `instead` raises.
+        `place` says in a few words what was being done; there are only few places, since they are
+        counted. Raises `StoreFull` and `StoreFailed`, which are no bugs, and what `instead` raises.
         """
         try:
             return await work
@@ -79,7 +79,7 @@ class Bugs:
         *,
         message_id: str | None = None,
     ) -> None:
-        """Begin `work` beside the caller, contained; behind the end nothing of it is made."""
+        """Start `work` in a task, contained; after the end of the gateway it is not started."""
 
         async def contained() -> None:
             await self.contain(place, work(), instead, message_id=message_id)
@@ -87,7 +87,7 @@ class Bugs:
         self._tasks.start(contained(), place=place)
 
     def note(self, place: str, bug: BaseException, *, message_id: str | None = None) -> None:
-        """Count it, and write its row and its log line beside the caller."""
+        """Count the bug, and write its row and its log line in a task."""
         if isinstance(bug, StoreFailed):
             self._on_failure(bug)
             return

@@ -1,4 +1,4 @@
-"""TLS contexts out of the `[tls]` table: what we show, and whom we believe.
+"""TLS contexts from the `[tls]` table: the certificate that we show, and those that we trust.
 
 The files are read at start and by `check`, not with the configuration: commands that only need
 the API's address run under users who may not see a private key.
@@ -11,12 +11,12 @@ from onceonly.gateway.config import Tls
 
 
 def listening_tls(tls: Tls | None) -> ssl.SSLContext | None:
-    """For those who call us; None where we have no certificate. Raises `OSError`."""
+    """The context for calls to us; None if we have no certificate. Raises `OSError`."""
     if tls is None or tls.certificate is None:
         return None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    # OpenSSL 3 lets no client begin again by itself; older ones do unless told (H28).
+    # OpenSSL 3 forbids clients to renegotiate; older versions must be told (H28).
     context.options |= ssl.OP_NO_RENEGOTIATION
     _show(context, tls)
     if tls.clients:
@@ -26,9 +26,9 @@ def listening_tls(tls: Tls | None) -> ssl.SSLContext | None:
 
 
 def calling_tls(tls: Tls | None) -> ssl.SSLContext:
-    """For partners that we call: the peer is always verified. Raises `OSError`."""
+    """The context for our calls to partners, which are always verified. Raises `OSError`."""
     trusted = None if tls is None else tls.trusted
-    # With anchors of our own the system's are not believed on top of them.
+    # If `trusted` is given, the certificates of the system are not trusted in addition.
     if trusted is None:
         context = ssl.create_default_context()
     else:

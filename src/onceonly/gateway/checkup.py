@@ -1,6 +1,6 @@
-"""What `onceonly check` tries beside the file itself: store, lake, certificates, and who can lie.
+"""What `onceonly check` checks besides the file: store, lake, certificates, unsafe settings.
 
-Everything is tried without making or changing anything; partners are not called.
+Nothing is created or changed by it, and no partner is called.
 """
 
 from collections import Counter
@@ -22,7 +22,7 @@ from onceonly.store.sqlite.look import look_at
 
 
 def problems_of(configuration: Configuration) -> Iterator[str]:
-    """Why a gateway would not start, one line each."""
+    """The reasons why a gateway would not start, one line each."""
     for tried in (listening_tls, calling_tls):
         try:
             tried(configuration.tls)
@@ -40,7 +40,7 @@ def problems_of(configuration: Configuration) -> Iterator[str]:
 
 
 def warnings_of(configuration: Configuration) -> Iterator[str]:
-    """What a gateway would start with all the same, and its operator hardly wants."""
+    """Settings with which a gateway starts, but which its operator probably does not want."""
     if not configuration.agreements and not configuration.routes:
         yield (
             "there is no [[agreement]] and no [[route]]: the gateway would refuse every message, "
@@ -61,7 +61,7 @@ def warnings_of(configuration: Configuration) -> Iterator[str]:
 
 
 def store_line(configuration: Configuration) -> str:
-    """How the store is. Raises `StoreRefused`."""
+    """The state of the store, in one line. Raises `StoreRefused`."""
     found = look_at(configuration.store, str(configuration.party[0]))
     if not found.is_there:
         return f"{configuration.store}, which is made at the first start"
@@ -73,10 +73,10 @@ def store_line(configuration: Configuration) -> str:
 
 
 def verdict_of(agreement: Agreement) -> str:
-    """How late a verdict can come behind the first transmission, in words (R-06).
+    """How long after the first transmission a verdict can come, in words (R-06).
 
-    The agreed waits begin when a transmission ends, so that each of them adds its own time. The end
-    of the message may come first, and is all that bounds what is tried until then.
+    The agreed waits begin when a transmission ends, so each transmission adds its own time. If the
+    message expires earlier, that is the limit.
     """
     terms = agreement.terms
     agreed_s = terms.verdict_after_s
@@ -97,7 +97,7 @@ def verdict_of(agreement: Agreement) -> str:
 
 
 def _why_unwritable(lake: str) -> str | None:
-    """Why nothing can be published there; None where it can, and where that is not our machine."""
+    """Why nothing can be published there; None if it can, or if it is not on this machine."""
     if "://" in lake:
         try:
             fsspec.core.url_to_fs(lake)
@@ -107,7 +107,7 @@ def _why_unwritable(lake: str) -> str | None:
     folder = Path(lake)
     try:
         there = next(one for one in (folder, *folder.parents) if one.exists())
-        # Without a name where the system has such files: nobody meets it.
+        # A file without a name, if the system supports it, so that nobody sees it.
         with TemporaryFile(dir=there):
             return None
     except OSError as error:
@@ -115,7 +115,7 @@ def _why_unwritable(lake: str) -> str | None:
 
 
 def _doubts(named: str, one: Agreement | Route) -> Iterator[str]:
-    """Where a certificate that is asked for proves less than it seems to (R-44)."""
+    """Settings in which a required certificate proves less than it seems to (R-44)."""
     if one.caller_certificate and urlsplit(one.send_to).scheme == "http":
         yield (
             f"{named}: caller_certificate binds who calls us, but send_to is http: whoever stands "
@@ -124,7 +124,7 @@ def _doubts(named: str, one: Agreement | Route) -> Iterator[str]:
 
 
 def _is_reached(configuration: Configuration) -> bool:
-    """Whether other machines post to us: at `listen`, or at a proxy that has our `uri`."""
+    """Whether other machines can post to us: at `listen`, or through a proxy at our `uri`."""
     ours = (configuration.listen, configuration.uri)
     return any(uri.startswith("http") and not is_loopback(uri) for uri in ours)
 

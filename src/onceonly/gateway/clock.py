@@ -1,8 +1,8 @@
-"""Where the gateway reads the time; the core gets it as an argument.
+"""Reads the time for the gateway; the core gets it as an argument.
 
-A drill may let every wait of the protocol pass faster (`clock_rate`: the seeds count in whole
-seconds) and may make the wall clock jump (`clock_offset_file`). The rate leaves the wall clock
-true, so that timestamps of two gateways and of their journals stay comparable.
+A drill may shorten every wait of the protocol (`clock_rate`: the seeds count in whole seconds) and
+may make the wall clock jump (`clock_offset_file`). The rate does not change the wall clock, so that
+timestamps of two gateways and of their journals stay comparable.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ class Clock:
         return asyncio.get_running_loop().call_later(self.real_wait_s(due_ns), call)
 
     async def pause(self, wait_s: float) -> None:
-        """Let so many seconds pass, as fast as the drill wants."""
+        """Wait for that many seconds, divided by the rate of the drill."""
         await asyncio.sleep(wait_s / self._rate)
 
     def _offset_us(self, file: Path) -> int:

@@ -1,7 +1,7 @@
-"""How the descriptors that the system gives us are shared out (ruling R-43).
+"""How the file descriptors that the system gives us are divided (ruling R-43).
 
-Whoever calls us, uploads to us or is called by us uses some up. Each kind has a bound of its own,
-and a reserve stays for the store, its log and its readers, whose failure would stop the process.
+Callers, uploads and our own calls need descriptors. Each kind has its own limit, and a reserve
+stays for the store, its log and its readers, whose failure would stop the process.
 """
 
 import resource
@@ -13,25 +13,25 @@ RESERVED = 64
 directory, publishing, the event loop, the log and the API's socket."""
 
 LEAST = 16
-"""Shared out even where nearly everything is reserved: a gateway that takes no connection at all
-would be of no use, and running out is refused and not fatal."""
+"""Divided even if nearly all are reserved: a gateway that accepts no connection at all would be
+useless, and if no descriptor is left, a call is refused and the process goes on."""
 
 
 DESCRIPTORS_PER_CALL = 2
 
 UNLIMITED = 1 << 20
-"""Where the system sets no limit: the bounds that the configuration sets are reached before."""
+"""Used if the system sets no limit: the limits of the configuration are reached earlier."""
 
 
 class Shares(Word):
-    """Most descriptors of each kind; together less than what is shared out."""
+    """Most descriptors of each kind; together less than the number that is divided."""
 
     connections: int
     """To our HTTP endpoint."""
     mails: int
     """To our mail endpoint."""
     calls: int
-    """To others' endpoints, each with the file of a payload beside it."""
+    """To endpoints of others; each call may also need the file of a payload."""
     uploads: int
     """Payloads on their way into the spool."""
     api: int
@@ -39,7 +39,7 @@ class Shares(Word):
 
 
 def shares_of(descriptors_max: int) -> Shares:
-    """The shares of so many descriptors."""
+    """The shares if `descriptors_max` descriptors may be open."""
     sixteenth = max(LEAST, descriptors_max - RESERVED) / 16
     return Shares(
         connections=int(6 * sixteenth),
@@ -51,6 +51,6 @@ def shares_of(descriptors_max: int) -> Shares:
 
 
 def shares() -> Shares:
-    """The shares of what this process may open."""
+    """The shares for the number of descriptors that this process may open."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return shares_of(UNLIMITED if soft == resource.RLIM_INFINITY else soft)

@@ -1,9 +1,9 @@
-"""The desk: steps come to it, and what they say is to leave goes from here, after the commit.
+"""The desk: it runs steps, and after the commit it sends what they want to send.
 
-A step has no way to send (`steps` may import nothing that does), and what it returns is at hand
-only when its commit has returned. So "nothing leaves before it is durable" (R-02, I3, I14) is not
-for each caller to keep. Whatever is sent, is sent by the desk or by the office below it; what a
-step says by a `Leaving` is released here and nowhere else.
+A step cannot send (`steps` may import nothing that does), and the result of a step is available
+only after its commit. So callers need not care for the rule "nothing leaves before it is durable"
+(R-02, I3, I14). Everything is sent by the desk, or by the office below it; a `Leaving` of a step is
+released here and nowhere else.
 
 Deadlines are not durable: after a restart everything in flight gets `Restarted` instead, and is
 transmitted or asked again at once.
@@ -41,15 +41,15 @@ from onceonly.store.group import GroupCommit
 from onceonly.transport.transport import Answer, Outgoing, Request, TakeReply
 
 ReceiveReply = Callable[[Request, AsyncIterator[bytes], Answered], Awaitable[Answer]]
-"""Takes a package that came in the answer to that POST of ours."""
+"""Takes a package that came in the answer to one of our POSTs."""
 
 SENDING = "sending a message"
 OVERDUE = "ending what is overdue"
-"""Where a bug was met, in words for counts and rows."""
+"""What was being done when a bug was met, in words for counts and rows."""
 
 
 class Desk(Office):
-    """Runs steps as the office does, and releases what they say is to leave."""
+    """Runs steps as the office does, and releases what they want to send."""
 
     def __init__(
         self,
@@ -72,47 +72,51 @@ class Desk(Office):
         self.questions = Questions(office=self, tasks=tasks)
         self.failure_notices = FailureNotices(office=self, bugs=bugs)
         self.is_draining = False
-        """Begins no further transmission."""
+        """If True, no further transmission is begun."""
 
     def listen(self, receive: ReceiveReply) -> None:
         """Give packages that come back in the answer of a transport to `receive`.
 
-        The answers to our own calls are one more entrance (syncReplyMode).
+        So packages also come in through the answers to our own calls (syncReplyMode).
         """
         self._receive = receive
 
     async def start(self) -> None:
-        """Take up what a stop or a crash left in flight or unanswered, and the queues behind it."""
+        """Go on with messages that a stop or a crash left unanswered, and with the queues."""
         await self._run_apart("taking up what was under way", taking_up.left_under_way)
 
     async def sweep(self) -> None:
-        """Tell messages that their time has passed (R-08), or that of their response (level 5)."""
+        """Tell messages that their time has passed (R-08), or their response is late (level 5)."""
         at = self.clock.at()
         snapshot = self.snapshot()
         if taking_up.overdue(snapshot, at, 1):
             await self._run_apart(OVERDUE, partial(taking_up.overdue, at=at))
-        # Behind it, since what expired before it left has no response to ask about.
+        # After it, since a message that expired before it left has no response to ask about.
         if taking_up.unanswered(snapshot, at, 1):
             await self._run_apart(OVERDUE, partial(taking_up.unanswered, at=at))
 
+    def waits_for_word(self, message_id: str) -> bool:
+        """Whether a message of ours with this id waits for something; asks memory alone."""
+        return self._deadlines.has((Waiter.MESSAGE, message_id))
+
     def drain(self) -> None:
-        """Begin no further transmission or notice; what is owed waits for the next start."""
+        """Begin no further transmission or notice; owed ones wait for the next start."""
         self.is_draining = True
         self._deadlines.stop()
 
     async def close(self) -> None:
-        """Cut what is under way, and send no more."""
+        """Cut transmissions that are under way, and send nothing more."""
         await self.replies.close()
 
     async def run(self, work: Callable[[Transaction, Ground], Sequence[Work]]) -> None:
-        """Carry out, in one step, what `work` finds there is to do.
+        """Carry out, in one step, the work that `work` returns.
 
         Raises what `work` raises (`LocalError`, before it writes) and `StoreFull`.
         """
         await self.transact(lambda txn, ground: sending.run(txn, ground, work(txn, ground)))
 
     def _release(self, result: Leaving | Released) -> None:
-        """After the commit of a step that says so: set the timers, and let go what is to leave."""
+        """Set the timers and send what the step wants to send; called after its commit."""
         leaving = result if isinstance(result, Leaving) else result.leaving
         if leaving is None:
             return
@@ -135,7 +139,7 @@ class Desk(Office):
         payloads: Sequence[StoredPayload],
         message_id: str,
     ) -> None:
-        """Raise `LocalError` for what the transport can never carry there (R-43)."""
+        """Raise `LocalError` if the transport can never carry the package there (R-43)."""
         body = PackageBody(package, payloads, self._spool)
         self._transport.check(Outgoing(endpoint, package.content_type, body, message_id))
 
@@ -148,7 +152,7 @@ class Desk(Office):
         *,
         leaves_once: bool = False,
     ) -> Transmission:
-        """Transmit once what is not a message of ours: somebody else's, or a bare payload."""
+        """Transmit once something that is not our message: one of others, or a bare payload."""
         body = PackageBody(package, payloads, self._spool)
         outgoing = Outgoing(
             endpoint, package.content_type, body, message_id, leaves_once=leaves_once
@@ -156,10 +160,10 @@ class Desk(Office):
         return await self._transport.send(outgoing)
 
     async def send_copy(self, message_id: str) -> Transmission | None:
-        """Transmit the stored package of a message once more, beside the machine of the message.
+        """Transmit the stored package of a message once more, without its machine.
 
-        For a response that the partner asks for again; None where it was purged meanwhile, or
-        where the application was told that it will not arrive.
+        For a response that the partner asks for again. None if it was purged in between, or if the
+        application was told that it will not arrive.
         """
         snapshot = self.snapshot()
         entry = snapshot.find_outbound(message_id)
@@ -170,7 +174,7 @@ class Desk(Office):
         return await self._send(agreement, agreement.send_to, message_id, package, payloads)
 
     async def _may_leave_again(self, entry: OutboundEntry) -> bool:
-        """Before a copy leaves, the state says that it may have (I24); on a full disk none does."""
+        """Store that a copy may have left, before it leaves (I24); False if the disk is full."""
         if sent_beside(entry.state) == entry.state:
             return True
         try:
@@ -180,7 +184,7 @@ class Desk(Office):
         except StoreFull:
             return False
 
-    async def _send(
+    def _send(
         self,
         agreement: Agreement,
         endpoint: str,
@@ -188,7 +192,7 @@ class Desk(Office):
         package: Package,
         payloads: Sequence[StoredPayload],
         take_reply: TakeReply | None = None,
-    ) -> Transmission:
+    ) -> Awaitable[Transmission]:
         outgoing = Outgoing(
             endpoint,
             package.content_type,
@@ -197,10 +201,10 @@ class Desk(Office):
             take_reply,
             leaves_once=agreement.terms.leaves_once,
         )
-        return await self.replies.send(outgoing)
+        return self.replies.send(outgoing)
 
     async def _transmit_contained(self, departure: Departure) -> None:
-        """Whatever the bytes of the message or the answer of its partner meet ends here."""
+        """Transmit; a bug that the message or the answer of its partner meets is contained."""
         await self._bugs.contain(
             SENDING,
             self._transmit(departure),
@@ -222,7 +226,7 @@ class Desk(Office):
                 agreement, endpoint, message_id, package, payloads, take
             )
         except StoreFull as full:
-            # A payload could not be read for now: what left of it is not known.
+            # A payload could not be read for now; it is not known whether bytes left.
             transmission = Transmission(Outcome.UNKNOWN, bytes_left=True, detail=str(full))
         self.failpoints.reach("after-transmit")
         await self._tell(MessageWork(message_id, Transmitted(departure.attempt, transmission)))
@@ -230,9 +234,9 @@ class Desk(Office):
             await self._take_reply(endpoint, reply, Answered(message_id, agreement.id))
 
     async def _take_reply(self, endpoint: str, reply: "_Reply", answered: Answered) -> None:
-        """What came back in the answer is a package like any other (seed 001 §1.2.2).
+        """Take a package from an answer like any other (seed 001 §1.2.2).
 
-        But it may speak of the message that was posted alone (R-44).
+        But it may speak only about the message that was posted (R-44).
         """
         if reply.content_type is None or self._receive is None:
             return
@@ -240,9 +244,9 @@ class Desk(Office):
         request = Request(reply.content_type, len(reply.body), endpoint, scheme)
         await self._receive(request, reply.chunks(), answered)
 
-    async def _tell(self, work: MessageWork | RecoveryWork) -> None:
-        """Tell the machine what happened; it has to know, if need be once there is space."""
-        await self.persist(lambda txn, ground: taking_up.tell(txn, ground, work))
+    def _tell(self, work: MessageWork | RecoveryWork) -> Awaitable[Leaving]:
+        """Tell the machine what happened; if the disk is full, wait until it can be written."""
+        return self.persist(lambda txn, ground: taking_up.tell(txn, ground, work))
 
     def _is_due(self, key: Key, due_ns: int) -> None:
         machine, message_id = key
@@ -260,9 +264,9 @@ class Desk(Office):
         )
 
     async def _run_apart(self, place: str, work: Callable[[Snapshot], Sequence[Work]]) -> None:
-        """Carry out, in one step, what `work` finds; where that meets a bug, each by itself (R-43).
+        """Carry out, in one step, what `work` finds; after a bug, each in its own step (R-43).
 
-        Then only what the bug is in is left behind: a message of it is parked.
+        So only the work that contains the bug is not done, and its message is parked.
         """
         await self._bugs.contain(
             place, self.run(lambda txn, _: work(txn)), partial(self._run_each, place, work)
@@ -278,15 +282,15 @@ class Desk(Office):
             )
 
     async def _park_subject(self, work: Work, bug: Exception) -> None:
-        """What the bug is in; of a queue the message at its head, so that the others go on."""
+        """Park the message that meets the bug; of a queue its first, so that the others go on."""
         message_id = taking_up.subject_of(self.snapshot(), work)
         if message_id is not None:
             await self._park(message_id, bug)
 
     async def _park(self, message_id: str, bug: Exception) -> None:
-        """Set a message aside that met a bug on its way out (R-43).
+        """Park a message that met a bug on its way out (R-43).
 
-        What a transport will not carry it says before a byte leaves, by a `LocalError`.
+        After a `LocalError` no byte left: transports raise it before they send anything.
         """
         left = not isinstance(bug, LocalError)
         await self._tell(taking_up.park(message_id, words_for(bug), bytes_left=left))

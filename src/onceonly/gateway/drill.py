@@ -1,7 +1,7 @@
-"""Faults on order: points at which a drill kills the process, as hard as `kill -9`.
+"""Faults that a drill asks for: points at which the process is killed, as hard as by `kill -9`.
 
-A failpoint `name:n` kills at the n-th time that the named point is reached. Without a drill every
-point is one dictionary look-up in an empty dictionary.
+A failpoint `name:n` kills the process when the named point is reached for the n-th time. Without a
+drill every point costs one look-up in an empty dictionary.
 """
 
 import os
@@ -32,13 +32,13 @@ POINTS = (
     "before-publish",
     "after-publish",
 )
-"""Every point there is; configuration refuses others.
+"""All points; the configuration refuses others.
 
-A commit here is one that stores a message or lets something leave: `before` it everything is
-written, `after` it nothing has left yet. A verdict is what a partner said about a message of ours,
-written and then committed; a purge is one step of it, and files of the spool are cleared behind
-it. The others are about what goes over the network: `before` it the reason is committed, `after`
-it nothing is noted yet.
+"commit" is a commit that stores a message or lets something leave: at `before` everything is
+written, at `after` nothing has left yet. "verdict" is the commit of what a partner said about one
+of our messages. "purge" is one step of a purge; the files of the spool are deleted after it. The
+other points are about sending: at `before` the reason is committed, at `after` the outcome is not
+noted yet.
 """
 
 
@@ -49,7 +49,7 @@ class Failpoints:
         self._left = dict(armed or {})
 
     def reach(self, point: str) -> None:
-        """Die here if the drill says so."""
+        """Kill the process if the drill has armed this point and its count is reached."""
         if point not in self._left:
             return
         self._left[point] -= 1

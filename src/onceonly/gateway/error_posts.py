@@ -1,8 +1,8 @@
-"""Posts to partners that packages cause which are refused: within a ration (ruling R-45).
+"""Limits the errors that refused packages cause us to post to partners (ruling R-45).
 
-A package that cannot be taken is answered with an error to the partner that it names, and anybody
-can name one where no certificate is agreed. So a partner hears of so many in an hour; whoever sent
-the others is answered on his own connection alone.
+A package that cannot be accepted is answered with an error to the partner that it names, and
+without an agreed certificate anybody can name any partner. So a partner gets only a limited number
+of such errors in an hour; after that only the connection of the caller gets the answer.
 """
 
 from onceonly.gateway.clock import Clock
@@ -10,7 +10,7 @@ from onceonly.gateway.ration import Ration
 
 
 class ErrorPosts:
-    """One ration for each partner, under however many agreements and routes it calls us."""
+    """One ration for each partner, for all its agreements and routes together."""
 
     def __init__(self, *, per_hour: int, clock: Clock) -> None:
         self._per_hour = per_hour
@@ -18,6 +18,6 @@ class ErrorPosts:
         self._rations: dict[str, Ration] = {}
 
     def spend(self, partner: str) -> bool:
-        """Whether one more error may be posted to the partner, who must be a known one."""
+        """Whether one more error may be posted to the partner, which must be configured."""
         ration = self._rations.setdefault(partner, Ration(self._per_hour, self._clock))
         return ration.spend()

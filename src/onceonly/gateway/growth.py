@@ -1,4 +1,4 @@
-"""Tells whoever waits that the inbox has grown."""
+"""Wakes callers that wait for the inbox to grow."""
 
 import asyncio
 

@@ -1,8 +1,8 @@
 """Folders and files of a lake on this machine: read by one group, and by nobody else.
 
-Spark may well run under another account than the gateway. What a journal tells of two parties is
-nobody else's, so that neither the umask nor the habits of a library decide who may read it. Knows
-permissions; must not know segments. On other storages permissions are the storage's own.
+Spark often runs under another account than the gateway. A journal is confidential between two
+parties, so neither the umask nor the defaults of a library may decide who reads it. Knows
+permissions; must not know segments. Other storages have their own permissions.
 """
 
 import grp
@@ -17,13 +17,13 @@ FILE_MODE: Final = 0o640
 
 
 class Reader(Word):
-    """The group that may read, besides us; None is that of the process, or of the folder."""
+    """The group that may read, besides us; None: the group of the process, or of the folder."""
 
     group_id: int | None = None
 
 
 def reader_of(group: str | None) -> Reader:
-    """The group of this name. Raises `OSError` where there is none, or where we are not in it."""
+    """The group of this name. Raises `OSError` if there is none, or if we are not in it."""
     if group is None:
         return Reader()
     try:
@@ -36,10 +36,10 @@ def reader_of(group: str | None) -> Reader:
 
 
 def make_folders(folder: Path, reader: Reader) -> None:
-    """Make the folder and those above it that are missing; what is there stays as it is."""
+    """Make the folder and the missing ones above it; existing folders stay as they are."""
     for one in (*reversed(folder.parents), folder):
         try:
-            # Closed until it is the reader's, so that there is no moment in which it is others'.
+            # Closed until its group is set, so that others can never read it in between.
             one.mkdir(mode=0o700)
         except FileExistsError:
             continue
@@ -51,7 +51,7 @@ def make_folders(folder: Path, reader: Reader) -> None:
 
 
 def create(path: Path, reader: Reader) -> BinaryIO:
-    """A new file to write; it must not be there."""
+    """A new file to write; raises `FileExistsError` if it is there already."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     file = os.fdopen(descriptor, "wb")
     try:

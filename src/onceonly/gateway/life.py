@@ -1,7 +1,7 @@
-"""What a gateway does from its start to its end, whoever runs it: a supervisor or a simulator.
+"""What a gateway does from its start to its end, for a supervisor or a simulator.
 
-Knows the order of things: what is owed is taken up before the first package comes in, and only
-then do the queues move. Must not know processes, sockets or signals.
+Knows the order: first everything that is owed is taken up, then packages may come in, and then the
+queues move. Must not know processes, sockets or signals.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from onceonly.message.event import Event
 from onceonly.store.contract.conditions import StoreFull
 
 SWEEP_S = 1.0
-"""Between looks for messages whose time has passed."""
+"""Seconds between two looks for messages whose time has passed."""
 
 log: Any = structlog.get_logger("onceonly")
 
@@ -32,11 +32,11 @@ class Life:
         self._configuration = gateway.configuration
 
     async def start(self, listen: Callable[[], Awaitable[None]]) -> None:
-        """Take up what a stop or a crash left, let packages in by `listen`, and say ready.
+        """Take up what a stop or a crash left, let packages in by `listen`, and report ready.
 
         What is owed to partners and the application comes before the first package, so that it
-        keeps its place. The queues move once an answer can come in. Raises what `listen` raises,
-        and `StoreFull` where what a start has to write cannot be written.
+        keeps its place. The queues move when answers can come in. Raises what `listen` raises, and
+        `StoreFull` if the disk is too full for what a start has to write.
         """
         gateway = self._gateway
         await self._announce()
@@ -48,7 +48,7 @@ class Life:
         gateway.operations.is_ready = True
 
     async def live(self, stop: asyncio.Event) -> None:
-        """Look for what is due, publish and purge, until `stop` is set; then begin nothing more."""
+        """Look for what is due, publish and purge, until `stop` is set; then return."""
         gateway, loop = self._gateway, asyncio.get_running_loop()
         publish_at = loop.time() + self._configuration.publish_interval_s
         purge_at = loop.time() + self._configuration.purge_interval_s
@@ -79,7 +79,7 @@ class Life:
         await gateway.refusals.sweep()
 
     async def end(self) -> None:
-        """Nothing comes in and nothing is under way any more: the last row, and the journal."""
+        """Write the last row and publish the journal; called when nothing is under way any more."""
         gateway = self._gateway
         stopped = gateway.desk.about_gateway(Event.STOPPED)
         with contextlib.suppress(StoreFull):

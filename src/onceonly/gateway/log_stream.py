@@ -1,8 +1,8 @@
-"""Where log lines go: to a descriptor, by a thread of their own (ruling R-47).
+"""Writes log lines to a descriptor, in a thread of its own (ruling R-47).
 
-A log that cannot be written costs its lines and nothing else. Its reader may have died, its disk
-may be full, or nobody may read what fills a pipe: no write fails here and none is waited for. What
-could not be written is counted, and told once it can be.
+If the log cannot be written, only its lines are lost. Its reader may have died, its disk may be
+full, or nobody may read a full pipe: no write fails here, and none is waited for. Lost lines are
+counted, and their number is written as soon as the log can be written again.
 """
 
 import io
@@ -13,14 +13,14 @@ import threading
 from collections import deque
 
 BYTES_MAX = 1 << 20
-"""Waiting to be written; what comes on top is lost. Some 4,000 lines, so that a reader may be away
+"""Most bytes that wait to be written; more is lost. About 4,000 lines, so that a reader may pause
 for a moment."""
 
 
 class LogStream(io.TextIOBase):
-    """A text stream that never raises and never waits; what it has not written at the end is lost.
+    """A text stream that never raises and never waits; lines unwritten at the end are lost.
 
-    There is one in a process, whose thread ends with it.
+    A process has one, whose thread ends with the process.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -37,15 +37,15 @@ class LogStream(io.TextIOBase):
         return True
 
     def isatty(self) -> bool:
-        """Whether people read along."""
+        """Whether the descriptor is a terminal."""
         return os.isatty(self._descriptor)
 
     def fileno(self) -> int:
-        """For whoever writes past us."""
+        """The descriptor, for code that writes to it directly."""
         return self._descriptor
 
     def write(self, text: str) -> int:
-        """Take the text, to be written by and by."""
+        """Take the text; the thread writes it later."""
         data = text.encode("utf-8", "backslashreplace")
         with self._changed:
             if self._size_bytes + len(data) > BYTES_MAX:
@@ -57,13 +57,13 @@ class LogStream(io.TextIOBase):
         return len(text)
 
     def flush(self) -> None:
-        """Nothing: see `settle`."""
+        """Does nothing: see `settle`."""
 
     def close(self) -> None:
-        """Nothing: the descriptor is not ours."""
+        """Does nothing: the descriptor is not ours."""
 
     def settle(self, within_s: float) -> None:
-        """Return once everything was tried to be written, or after so many seconds."""
+        """Return when there was an attempt to write every line, or after `within_s` seconds."""
         with self._changed:
             self._changed.wait_for(lambda: not self._size_bytes, within_s)
 
@@ -87,7 +87,7 @@ class LogStream(io.TextIOBase):
             try:
                 data = data[os.write(self._descriptor, data) :]
             except BlockingIOError:
-                # Others made it so, who have the same pipe.
+                # Another process that has the same pipe made it non-blocking.
                 select.select((), (self._descriptor,), ())
             except OSError:
                 return False

@@ -1,7 +1,7 @@
-"""Packages by mail (seed 000 §2.5.2): encoded on their way out, dropped if a machine sent them.
+"""Packages by mail (seed 000 §2.5.2): outgoing ones are encoded, automatic mails are dropped.
 
-The transport knows mail and no packages, the wire packages and no mail; here they meet. What
-comes in needs nothing: the parts say their encoding, and the decoder undoes it.
+The transport knows mail but no packages, and the wire knows packages but no mail; this file joins
+them. Incoming mail needs nothing: its parts name their encoding, and the decoder decodes them.
 """
 
 from collections.abc import AsyncIterator, Iterable, Iterator
@@ -24,7 +24,7 @@ class MailTransport:
         self.schemes = mail.schemes
 
     def check(self, outgoing: Outgoing) -> None:
-        """See `Transport.check`: also a part whose head no line of a mail can hold."""
+        """See `Transport.check`; also refuses a part whose head does not fit into a mail's line."""
         body = mail_body(outgoing.content_type, outgoing.body)
         self._mail.check(changed(outgoing, body=body))
         assert body.size_bytes >= 0, "asked, since that looks at every head"
@@ -77,10 +77,9 @@ class MailBody:
 class AutomaticMail:
     """Bounces, reports and automatic replies: a row each, and no answer by mail (attack M10).
 
-    Anybody can send one, so their rows take from the ration of all strangers (R-45).
-
-    They are never taken for acknowledgements: what the mail system says about a mail is no word
-    of the partner's MSH (R-05). An operator finds them in the journal.
+    Anybody can send one, so their rows count against the ration of strangers (R-45). They are never
+    treated as acknowledgements: what a mail system says about a mail does not come from the
+    partner's MSH (R-05). An operator finds them in the journal.
     """
 
     def __init__(self, *, office: Office, refusals: Refusals) -> None:
@@ -88,7 +87,7 @@ class AutomaticMail:
         self._refusals = refusals
 
     async def drop(self, peer: str, kind: str) -> Answer:
-        """Note one that came from `peer`; its sender's mail system is told that it was taken."""
+        """Note one that came from `peer`; the mail system that brought it is told "accepted"."""
         row = changed(
             self._office.about_gateway(Event.REJECTED, f"automatic mail ({kind}), dropped"),
             direction=Direction.IN,

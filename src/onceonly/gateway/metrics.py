@@ -37,7 +37,7 @@ class StoreCollector:
 
 
 class BugCollector:
-    """What was contained since the start (R-43): it is of this process, and not in the store."""
+    """Bugs that were contained since the start (R-43); counted in the process, not the store."""
 
     def __init__(self, counts: Mapping[str, int]) -> None:
         self._counts = counts

@@ -1,7 +1,7 @@
-"""Where steps are run and signals are posted: each step gets its ground, and its commit."""
+"""Runs steps and posts signals: gives each step its `Ground`, and commits it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TypeVar
 
 from onceonly.gateway.surroundings import Surroundings
@@ -26,10 +26,10 @@ T = TypeVar("T")
 Step = Callable[[Transaction, Ground], T]
 
 FULL_STORE_PAUSE_S = 1.0
-"""Between attempts to write what happened while the disk is full."""
+"""Seconds between two attempts to write what happened while the disk is full."""
 
 PATIENCE_S = 0.002
-"""How long a step that nobody waits for looks out for company: about one fsync."""
+"""How long a step that nobody waits for may wait for other steps of its group: about one fsync."""
 
 
 class BytesBody:
@@ -67,11 +67,11 @@ class Office:
         self._chance = around.chance
 
     def ground(self) -> Ground:
-        """The ground of a run that begins now, or of what is made outside any step."""
+        """A `Ground` for a run that begins now, or for work outside any step."""
         return Ground(self.house, self.clock.now(), self._chance.draw())
 
     def snapshot(self) -> Snapshot:
-        """Reads of committed rows; it belongs to the thread that asks for it."""
+        """A view of the committed rows; only the thread that asks for it may use it."""
         return self._store.snapshot()
 
     def count_waiting(self) -> int:
@@ -86,18 +86,18 @@ class Office:
     async def transact(
         self, step: Step[T], *, point: str | None = None, patience_s: float = 0.0
     ) -> T:
-        """The result of `step`, once everything that it wrote is durable.
+        """Run `step`, and return its result when everything that it wrote is durable.
 
-        `point` names it in a drill, if it has a result: `before-POINT` is reached in its
+        `point` is its name in a drill, if it has a result: `before-POINT` is reached in its
         transaction, `after-POINT` after the commit. Raises as `GroupCommit.transact` does.
         """
         result = await self._group.transact(self._run(step, point), patience_s=patience_s)
         return self._done(result, point)
 
     async def persist(self, step: Step[T], *, point: str | None = None) -> T:
-        """The same with patience, for what must be written although the disk is full (R-28).
+        """Like `transact`, for what must be written although the disk is full (R-28).
 
-        It waits for space as long as it takes.
+        It waits for space, without a limit.
         """
         run = self._run(step, point)
         while True:
@@ -126,20 +126,20 @@ class Office:
         return result
 
     def _release(self, result: Leaving | Released) -> None:
-        """Where nobody lets anything leave, a step must not want it."""
+        """The office sends nothing for a step, so its steps must not want to send anything."""
         raise AssertionError(f"a step of the office wants something to leave: {result}")
 
-    async def post(self, endpoint: str, signal: Package) -> Transmission:
+    def post(self, endpoint: str, signal: Package) -> Awaitable[Transmission]:
         """Transmit a signal once (R-20)."""
         body = BytesBody(whole(signal))
-        return await self._transport.send(Outgoing(endpoint, signal.content_type, body))
+        return self._transport.send(Outgoing(endpoint, signal.content_type, body))
 
     def about_gateway(self, event: Event, reason: str | None = None) -> Record:
         """A row about the gateway itself."""
         return self.house.rows.about_gateway(event, self.clock.now(), reason)
 
     async def write(self, *rows: Record) -> None:
-        """Write journal rows that are made already, once there is space."""
+        """Write journal rows; waits for space if the disk is full."""
         await self.persist(lambda txn, _: txn.append(rows))
 
     async def note(
@@ -152,7 +152,7 @@ class Office:
         endpoint: str | None = None,
         digests: Digests | None = None,
     ) -> None:
-        """Write a row about a message, of this instant, once there is space."""
+        """Write a row of this instant about a message; waits for space if the disk is full."""
         now, rows = self.clock.now(), self.house.rows
         await self.write(
             rows.about_message(

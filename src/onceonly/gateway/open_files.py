@@ -1,7 +1,7 @@
 """Which of a gateway's files are open to other users, and the command that closes each.
 
-What the gateway makes is closed. What was there before stays as its owner left it, and is named at
-every start. Knows modes; changes nothing.
+Files that the gateway makes are closed to others. Files that were there before stay as their owner
+left them, and are named at every start if they are open. Knows modes; changes nothing.
 """
 
 import shlex
@@ -15,14 +15,14 @@ from onceonly.message.word import Word
 
 ANYBODY_ELSE: Final = 0o077
 OTHERS: Final = 0o007
-"""Where a group is a way to share: the configuration, a key, a lake."""
+"""Mode bits of files that a group may share: the configuration, a key, a lake."""
 WRITABLE: Final = 0o002
 STORE_PARTS: Final = ("", "-wal", "-shm", "-journal", ".lock")
-"""What lies beside the database under its name."""
+"""Endings of the files that belong to the database."""
 
 
 class OpenFile(Word):
-    """A file or folder that somebody else may read, or write where it must not be."""
+    """A file or folder that others may read, or that they may write although they must not."""
 
     path: str
     mode: str
@@ -32,7 +32,7 @@ class OpenFile(Word):
 
 
 def find_open(configuration: Configuration) -> list[OpenFile]:
-    """Everything of this gateway that is there and open."""
+    """All existing files and folders of this gateway that are open to others."""
     return list(_found(configuration))
 
 
@@ -41,7 +41,7 @@ def _found(configuration: Configuration) -> Iterator[OpenFile]:
     for part in STORE_PARTS:
         yield from _look(store.with_name(store.name + part), ANYBODY_ELSE, "go-rwx")
     yield from _look(spool_of(store), ANYBODY_ELSE, "go-rwx", is_deep=True)
-    # Whoever may write there can put another store in the place of ours.
+    # A user who may write there can replace our store by another one.
     yield from _look(store.parent, WRITABLE, "o-w", is_sticky_enough=True)
     if "://" not in configuration.lake:
         yield from _look(Path(configuration.lake), OTHERS, "o-rwx", is_deep=True)
@@ -57,7 +57,7 @@ def spool_of(store: Path) -> Path:
 
 
 def has_secrets(configuration: Configuration) -> bool:
-    """Whether the file holds what lets somebody in."""
+    """Whether the configuration file contains a password or token."""
     smtp, amqp = configuration.smtp, configuration.amqp
     passwords = () if smtp is None else (smtp.password, smtp.listen_password)
     return any((configuration.api_token, *passwords, amqp is not None))

@@ -1,7 +1,7 @@
-"""Payloads on their way into the store: where a crash leaves them, before anything names them.
+"""Payloads on their way into the store: made safe from a crash before a row names them.
 
-Small ones are rows of the step that stores their message; large ones are synced files of the
-spool by then, so that no committed row can point to bytes that are not there.
+Small payloads become rows in the step that stores their message. Large ones are synced files of the
+spool before that step, so that no committed row can point to bytes that are not there.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from onceonly.store.spool import Sink
 
 
 async def keep(payloads: Sequence[Payload], sinks: Sequence[Sink]) -> list[StoredPayload]:
-    """The payloads with their bytes, or with none where the spool has them.
+    """The payloads with their bytes, or without if the spool has them.
 
     `sinks` are parallel to `payloads` and closed. Raises `StoreFull` or `StoreFailed`.
     """

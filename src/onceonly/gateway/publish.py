@@ -1,10 +1,11 @@
 """Journal to lake: closed, immutable Parquet segments, named by party and sequence range.
 
-What has been published is read from the lake itself (the names say it), so that there is nothing
-to disagree with it. A segment appears by rename; publishing twice changes nothing.
+What has been published is read from the names of the segments in the lake; nothing else records it,
+so nothing can contradict it. A segment appears by a rename; publishing twice changes nothing.
 
 A store that was restored from an old backup writes new rows under numbers that are published
-already. Publishing behind those would leave rows out in silence, so it is refused by name.
+already. If only later rows were published, these would be missing without a word; so publishing is
+refused then (JournalForked).
 """
 
 import os
@@ -23,7 +24,7 @@ from onceonly.message.errors import LocalError
 from onceonly.store.contract.store import Snapshot
 
 ROWS_PER_SEGMENT_MAX = 50_000
-"""Bounds the memory of one segment to some 100 MB."""
+"""Limits the memory for one segment to about 100 MB."""
 
 _SEGMENT = re.compile(r"segment-\d{20}-(\d{20})\.parquet")
 
@@ -38,9 +39,9 @@ def publish(
 ) -> int:
     """Publish every committed row that is in no segment yet; returns how many.
 
-    `lake` is a path, which `reader` may read and nobody else, or an fsspec URL. Raises `OSError`
-    when it cannot be written; nothing is lost then, the next call goes on. Raises `LocalError`
-    (JournalForked) where what was published last is no row of this journal (I35).
+    `lake` is a path, which only `reader` may read, or an fsspec URL. Raises `OSError` if it cannot
+    be written; then nothing is lost, and the next call goes on. Raises `LocalError` (JournalForked)
+    if the last published row is not a row of this journal (I35).
     """
     filesystem, root = fsspec.core.url_to_fs(lake)
     directory = f"{root}/{segment_name(party, 1, 1)}".rpartition("/")[0]
@@ -65,7 +66,7 @@ def publish(
         with opened as file:
             file.write(to_parquet(records))
             if is_local:
-                # The name says "published" for good, so the bytes must be there after a crash.
+                # The name says "published" for ever, so the bytes must survive a crash.
                 file.flush()
                 os.fsync(file.fileno())
         filesystem.mv(temporary, final)
@@ -82,7 +83,7 @@ def _last_seq(name: str) -> int:
 
 
 def _check_end(snapshot: Snapshot, filesystem: Any, segment: str, seq: int) -> None:
-    """The segment ends in row `seq` of this journal, or another history was published."""
+    """Raise `LocalError` (JournalForked) unless the segment ends in row `seq` of this journal."""
     ours = [record.chain_hash for record in snapshot.list_journal(seq - 1, 1)]
     if ours != [_last_hash(filesystem, segment)]:
         raise LocalError(
@@ -95,8 +96,8 @@ def _check_end(snapshot: Snapshot, filesystem: Any, segment: str, seq: int) -> N
 def _last_hash(filesystem: Any, segment: str) -> str | None:
     try:
         with filesystem.open(segment, "rb") as file:
-            # In this thread and no other: a thread of Arrow's that still lets go of a Python object
-            # when the interpreter ends takes the whole process down with it (SIGABRT).
+            # Only in this thread: if a thread of Arrow still frees a Python object while the
+            # interpreter ends, the whole process is aborted (SIGABRT).
             parquet = pq.ParquetFile(file, pre_buffer=False)
             hashes = parquet.read(columns=["chain_hash"], use_threads=False).column("chain_hash")
             return str(hashes[-1]) if len(hashes) else None

@@ -1,13 +1,13 @@
-"""What nobody needs any more is forgotten, in small steps (R-19).
+"""Forgets in small steps what is not needed any more (R-19).
 
-Knows when a message, a tombstone, a counter or a file of the spool may go; must not know why it
-came. That an id may be forgotten at all rests on the receiver: past `keep_until_at` it refuses
-every copy for its age, so what was forgotten cannot be delivered again, and the memory of what was
-delivered stays finite. What the application has not confirmed, and what has no verdict, never goes
-(seeds 000 §2.1.3 (5), 001 §1.1.1 and §2.1.1.4).
+Knows when a message, a tombstone, a counter or a file of the spool may be forgotten; must not know
+why it was stored. An id may be forgotten because the receiver refuses every copy for its age after
+`keep_until_at`: a forgotten message cannot be delivered again, and the memory of delivered messages
+stays finite. A message that the application has not confirmed, or that has no verdict, is never
+forgotten (seeds 000 §2.1.3 (5), 001 §1.1.1 and §2.1.1.4).
 
-Each step is one of group commit's, so nobody waits behind a purge, and its journal row says in the
-same transaction what it forgot.
+Each step is one step of the group commit, so a purge never blocks others, and a journal row in the
+same transaction says what was forgotten.
 """
 
 import asyncio
@@ -28,17 +28,17 @@ from onceonly.store.spool import KeptFile, Spool
 T = TypeVar("T")
 
 PATIENCE_S = 0.05
-"""A purge is in no hurry: its steps share the commits of others."""
+"""How long a step of a purge may wait, so that it shares the commit of others."""
 
 UNMENTIONED_S = 3_600
-"""How long no row mentions a file before it goes: far longer than any package takes between the
-file and its commit, a full disk's waits among them."""
+"""How long a file must not be mentioned by any row before it is deleted: much longer than any
+package needs from writing the file to its commit, including waits for a full disk."""
 
 FILES_PER_LOOK = 1_000
-"""Files looked at in one go, so that a stop never waits for a large spool."""
+"""Most files looked at without a pause, so that a stop never waits for a large spool."""
 
 MARKED_MAX = 100_000
-"""Unmentioned files remembered between sweeps; the others have their turn once these are gone."""
+"""Most unmentioned files remembered between sweeps; the others follow when these are deleted."""
 
 
 class Forgotten(Word):
@@ -50,20 +50,20 @@ class Forgotten(Word):
     pairs: int = 0
     files: int = 0
     jobs: int = 0
-    """Rows of jobs that nobody released, or whose messages are forgotten."""
+    """Rows of jobs that were never released, or whose messages are forgotten."""
 
 
 class Retention(Word):
-    """How long what is over is kept. Durations are whole seconds."""
+    """How long everything is kept after its end. Durations are whole seconds."""
 
     persist_duration_s: Mapping[str, int]
     """PersistDuration by the name of the agreement or route; messages of others are kept."""
     archive_duration_s: int = 0
-    """On top of PersistDuration, for reasons of law or trade (S1-21)."""
+    """Added to PersistDuration, for reasons of law or trade (S1-21)."""
     forget_pair_after_s: int | None = None
     """An idle counter of a sending pair is dropped (S0-56); None: never."""
     forget_job_after_s: int = 7 * 86_400
-    """What a job staged and nobody released; and jobs all of whose messages are forgotten."""
+    """For rows staged and never released, and for jobs whose messages are all forgotten."""
 
 
 class Purge:
@@ -89,8 +89,8 @@ class Purge:
             for agreement_id, duration_s in self._retention.persist_duration_s.items():
                 settled_before_at = before_at - duration_s * US_PER_S
                 outbound += await self._forget_outbound(agreement_id, settled_before_at)
-            # Behind what was sent: the store keeps how a message came while it goes on from here,
-            # and so both may go in one sweep.
+            # After the sent messages: the store keeps the received copy of a message that goes on
+            # from here as long as the sent one, so both may be forgotten in one sweep.
             inbound = await self._forget_inbound(before_at)
             pairs = await self._forget_pairs()
             jobs = await self._forget_jobs()
@@ -110,7 +110,7 @@ class Purge:
 
     async def _forget_jobs(self) -> int:
         if not self._office.snapshot().list_jobs(0, 1):
-            return 0  # As in most gateways, which need no step for it.
+            return 0  # Most gateways have no jobs, and need no step.
         before_at = self._office.clock.at() - self._retention.forget_job_after_s * US_PER_S
         forgotten, after = 0, 0
 
@@ -166,8 +166,8 @@ class Purge:
         return removed
 
     def _look_at_some(self, files: Iterator[KeptFile], now: Now) -> "_Look | None":
-        # The snapshot is taken here because it belongs to the thread that takes it; it knows
-        # committed rows only, and so a purge that is not durable yet clears no file.
+        # The snapshot is taken here because only the thread that takes it may use it. It has only
+        # committed rows, so a purge that is not durable yet deletes no file.
         snapshot = self._store.snapshot()
         some = list(islice(files, FILES_PER_LOOK))
         unmentioned = {file for file in some if not snapshot.is_spooled(file.digest)}
@@ -182,7 +182,7 @@ class Purge:
 
 
 class _Look(Word):
-    """What came of looking at some files of the spool."""
+    """The result of looking at some files of the spool."""
 
     unmentioned: set[KeptFile]
     removed: int

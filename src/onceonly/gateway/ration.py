@@ -1,4 +1,4 @@
-"""How often something may happen in an hour, however often somebody else makes us (ruling R-45)."""
+"""How often something may happen in an hour, however often others cause it (ruling R-45)."""
 
 from typing import Final
 
@@ -9,7 +9,7 @@ HOUR_S: Final = 3600
 
 
 class Ration:
-    """At most `most_per_hour` in each hour that is counted; an hour begins with its first one."""
+    """At most `most_per_hour` in each hour; an hour begins with the first event in it."""
 
     def __init__(self, most_per_hour: int, clock: Clock) -> None:
         self._most_per_hour = most_per_hour
@@ -19,7 +19,7 @@ class Ration:
         self._held_back = 0
 
     def spend(self) -> bool:
-        """Whether there is one left; one that is not there is counted as held back."""
+        """Use one; False if none is left in this hour, which is counted as held back."""
         if self._is_over():
             self._ends_ns = self._clock.now().monotonic_ns + HOUR_S * NS_PER_S
             self._used = 0
@@ -30,11 +30,11 @@ class Ration:
         return True
 
     def hold_back(self, count: int) -> None:
-        """Count what came to nothing although there was one left."""
+        """Count as held back what did not happen although there was one left."""
         self._held_back += count
 
     def take_held_back(self) -> int:
-        """How many were held back, told once and not before their hour is over."""
+        """How many were held back; returned once, after their hour is over, and 0 otherwise."""
         if not self._is_over():
             return 0
         count, self._held_back = self._held_back, 0

@@ -1,10 +1,10 @@
-"""What is refused and names no partner: a journal row each, as long as somebody can read them all.
+"""Refusals that concern no partner: a journal row for each, up to a limit.
 
-A request that is none, a command for somebody else's mailbox, a package from nobody that we know
-or from somebody who does not show the certificate that was agreed: nothing is stored, and nobody
-is told. An operator wants to see that it happened; an attacker must not be able to fill the disk
-with it, nor to bury the rows of messages. So rows are rationed, and what got none is counted in a
-row of its own once the hour is over (ruling R-45).
+Examples are an illegal request, a mail for another mailbox, and a package from an unknown caller or
+from one that does not show the agreed certificate. Nothing is stored, and nobody is told. An
+operator wants to see that it happened, but an attacker must not be able to fill the disk with rows,
+or to hide the rows of messages among them. So the rows are limited, and after the hour one more row
+tells how many refusals had none (ruling R-45).
 """
 
 from onceonly.gateway.office import Office
@@ -16,7 +16,7 @@ from onceonly.message.word import changed
 from onceonly.store.contract.conditions import StoreFull
 
 STRANGERS = ""
-"""In the place of an agreement: all callers that no agreement admits, together."""
+"""Used instead of an agreement id, for all callers together that no agreement admits."""
 
 
 class Refusals:
@@ -28,7 +28,7 @@ class Refusals:
         self._tasks = tasks
         self._rows_per_hour = rows_per_hour
         self._rations: dict[str, Ration] = {}
-        """By agreement or route, which are as many as are configured; strangers share one."""
+        """For each configured agreement or route; strangers share one."""
 
     def note(self, peer: str, transport: str, reason: str) -> None:
         """The endpoints' `NoteRefusal`."""
@@ -38,9 +38,10 @@ class Refusals:
         self._tasks.start(self.write(row))
 
     async def write(self, row: Record, *, agreement_id: str = STRANGERS) -> bool:
-        """Append the row or count it; whether it was within its ration. Never raises `StoreFull`.
+        """Append the row, or count it; returns whether the ration allowed it.
 
-        What comes in a partner's name, and may be his, has a ration of its own.
+        Packages in a partner's name, which may really be from the partner, have a ration of their
+        own. Never raises `StoreFull`.
         """
         await self.sweep()
         ration = self._ration_of(agreement_id)
@@ -50,7 +51,7 @@ class Refusals:
         return True
 
     async def sweep(self) -> None:
-        """Say how many had no row, once their hour is over."""
+        """Write how many refusals had no row, after their hour is over."""
         for agreement_id, ration in tuple(self._rations.items()):
             held_back = ration.take_held_back()
             if held_back:

@@ -35,7 +35,7 @@ from onceonly.store.contract.entries import (
 from onceonly.store.contract.jobs import STAGED, Job, JobRow
 
 UNDELIVERED = NOT_DELIVERED | {OutboundStatus.IN_DOUBT}
-"""Statuses of which it is said whether it is certain that the message was not delivered."""
+"""Statuses for which the shape also says whether non-delivery is certain."""
 
 
 def word(value: StrEnum) -> Any:
@@ -117,7 +117,7 @@ def detail_shape(
 ) -> messages.MessageDetail:
     """The message, and what the journal has of it: its acknowledgement, receipts, every row.
 
-    `reason` belongs to the message's `error_code`: null where that is.
+    `reason` belongs to the message's `error_code`, and is null if that is null.
     """
     why = None if message.error_code is None else _last(records, *_ENDINGS)
     outcomes = [record for record in records if record.event in OUTCOMES]

@@ -1,9 +1,9 @@
 """One gateway process from start to end: listen, sweep, publish, drain, or fail-stop.
 
-A SIGTERM or SIGINT drains: no new transmission, no new package, what is under way ends, the
-journal is published, the store closed, all within five seconds. A SIGHUP changes nothing. The
-first I/O error of the store or its spool stops the process at once with a non-zero exit: an fsync
-is never tried again (R-22). Whatever becomes of the log keeps no way out from its end (R-47).
+A SIGTERM or SIGINT drains: no new transmission or package begins, what is under way ends, the
+journal is published and the store closed, all within five seconds. A SIGHUP changes nothing. The
+first I/O error of the store or its spool stops the process at once with a non-zero exit code: an
+fsync is never tried again (R-22). A log that cannot be written never delays the end (R-47).
 """
 
 import asyncio
@@ -38,11 +38,11 @@ from onceonly.store.contract.conditions import StoreFailed
 API_DRAIN_S = 1
 MSH_DRAIN_S = 1.0
 TASKS_DRAIN_S = 1.0
-"""For calls, packages and transmissions under way to end, one after the other. What is cut is
-sent again after the restart; with publishing and closing the stop stays under five seconds."""
+"""How long calls, then packages, then transmissions may take to end. What is cut is sent again
+after the restart; with publishing and closing the stop takes less than five seconds."""
 
 LAST_WORDS_S = 0.5
-"""For the log to be written at the end of the process. It takes no time where anybody reads it."""
+"""Longest wait for the log at the end of the process; if somebody reads it, it takes no time."""
 
 STANDARD_DESCRIPTORS = (0, 1, 2)
 
@@ -55,7 +55,7 @@ def serve(configuration: Configuration) -> int:
     Raises `StoreRefused` or `OSError` when it cannot start.
     """
     _occupy_standard_descriptors()
-    # From the start: a terminal that goes away would end the process before its loop is there.
+    # From the start: a terminal that is closed would end the process before its loop exists.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     stream = LogStream(sys.stderr.fileno() if sys.stderr is not None else STANDARD_DESCRIPTORS[-1])
     with contextlib.redirect_stderr(stream):
@@ -79,7 +79,10 @@ def _serve_over_store(configuration: Configuration, stream: LogStream) -> int:
 
 
 def _occupy_standard_descriptors() -> None:
-    """Started without one of them, a file of ours would get its number, and others' words in it."""
+    """Open the missing ones of 0, 1 and 2: otherwise one of our files would get such a number.
+
+    Then other code would write its messages into that file.
+    """
     for descriptor in STANDARD_DESCRIPTORS:
         try:
             os.fstat(descriptor)
@@ -88,7 +91,7 @@ def _occupy_standard_descriptors() -> None:
 
 
 def _allow_many_files() -> None:
-    """As many open files as the system lets us: connections should end at our own limits."""
+    """Allow as many open files as the system permits, so that only our own limits count."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
@@ -100,7 +103,7 @@ def _new_loop() -> asyncio.AbstractEventLoop:
 
 
 def configure_log(stream: TextIO) -> None:
-    """One JSON line per event; readable colours where the stream ends at a terminal."""
+    """One JSON line per event; coloured text if the stream is a terminal."""
     renderers: list[Any] = (
         [visible, structlog.dev.ConsoleRenderer()]
         if stream.isatty()
@@ -122,7 +125,7 @@ def configure_log(stream: TextIO) -> None:
 
 
 class _ApiServer(uvicorn.Server):
-    """uvicorn without its own idea of signals: the supervisor has them."""
+    """uvicorn without its own signal handlers: the supervisor handles signals."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Any:
@@ -164,7 +167,7 @@ class _Supervisor:
                 log.info("ready", listen=self._configuration.listen, api=self._configuration.api)
                 await life.live(self._stop)
                 log.info("draining")
-            # The API is closed by now: nothing is accepted behind the last row.
+            # The API is closed by now: nothing is accepted after the last row.
             await listeners.close(MSH_DRAIN_S)
             await gateway.tasks.end(TASKS_DRAIN_S)
             await life.end()
@@ -174,9 +177,9 @@ class _Supervisor:
         return 0
 
     def _fail(self, error: BaseException) -> None:
-        """Fail-stop: whatever is not committed now must not be acknowledged by anybody.
+        """Fail-stop: what is not committed now must not be acknowledged any more.
 
-        Nothing keeps the process: the last words have their time, and may fail (R-47).
+        Nothing delays the end: the last log lines have a limited time, and may be lost (R-47).
         """
         try:
             log.critical("stopping", error=f"{type(error).__name__}: {error}", exc_info=error)
@@ -188,9 +191,9 @@ class _Supervisor:
         log.info("SIGHUP changes nothing; a restart reads the configuration")
 
     def _note_bug(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """What met a bug in a transport had no answer or a 500; others go on (R-43).
+        """Note a bug in a transport: its caller got no answer or a 500, all others go on (R-43).
 
-        A broken disk is no bug: what could not be read or written then stops everything (R-22).
+        A broken disk is no bug: a failed read or write stops the process (R-22).
         """
         del loop
         error = context.get("exception")
@@ -199,7 +202,7 @@ class _Supervisor:
         if error is None or self._bugs is None:
             log.error("bug", text=context.get("message"), exc_info=error)
         elif isinstance(error, OSError):
-            # What the network or the system does to one connection, such as no descriptor for it.
+            # An error of the network or the system for one connection, such as no descriptor.
             log.warning("connection trouble", text=context.get("message"), error=str(error))
         else:
             self._bugs.note("serving a connection", error)
@@ -208,7 +211,7 @@ class _Supervisor:
     async def _api(self, gateway: Gateway) -> AsyncIterator[None]:
         host, port = api_address(self._configuration.api)
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        # Bound here, because uvicorn meets an address that is taken with an exit of its own.
+        # Bound here, because uvicorn would end the process if the address is taken.
         listener = socket.create_server((host, port), family=family)
         config = served(
             gateway.api.application(gateway.access), drain_s=API_DRAIN_S, calls_max=shares().api

@@ -1,4 +1,4 @@
-"""What a gateway has from outside besides its store: time, chance, network, files, faults."""
+"""What a gateway gets from outside besides its store: time, chance, network, files, faults."""
 
 from dataclasses import dataclass
 

@@ -1,7 +1,7 @@
-"""Work that goes on beside the caller, watched: what it ends with is told, and never vanishes.
+"""Work in tasks, which are watched: an exception that ends one is always reported.
 
-A task is a conversation with a peer more often than not, so its failure must not stop the gateway
-(ruling R-43); `bugs` decides that, which knows the store's failures from all others.
+Most tasks are conversations with a peer, so their failure must not stop the gateway (ruling R-43).
+`bugs` decides that; it can tell failures of the store from all others.
 """
 
 import asyncio
@@ -11,18 +11,18 @@ from typing import Any
 
 
 class Tasks:
-    """Starts coroutines and tells `on_error` of the place and the exception that one ends with."""
+    """Starts coroutines; if one raises, calls `on_error` with its place and the exception."""
 
     def __init__(self, on_error: Callable[[str, BaseException], None] | None = None) -> None:
         self.on_error = on_error
-        """Set before the first `start`, by whoever is there only after us."""
+        """Must be set before the first `start`; its owner may be made after this object."""
         self._running: set[asyncio.Task[Any]] = set()
         self._is_over = False
 
     def start(self, work: Coroutine[Any, Any, Any], *, place: str | None = None) -> None:
-        """Run `work` to its end. Behind `end` it is left to the next life, as by a crash.
+        """Run `work` to its end. After `end` it is not run, as after a crash.
 
-        `place` says in a word or two what it does; without it the name of the coroutine does.
+        `place` says in a few words what it does; the default is the name of the coroutine.
         """
         if self._is_over:
             work.close()
@@ -34,7 +34,7 @@ class Tasks:
 
     @property
     def running(self) -> frozenset["asyncio.Task[Any]"]:
-        """What goes on now."""
+        """The tasks that run now."""
         return frozenset(self._running)
 
     def _finish(self, place: str, task: "asyncio.Task[Any]") -> None:
@@ -44,16 +44,16 @@ class Tasks:
             self.on_error(place, error)
 
     async def settle(self, within_s: float) -> None:
-        """Return when nothing goes on, nor what that began, or after `within_s` seconds."""
+        """Return when no task runs and none was started by one, or after `within_s` seconds."""
         loop = asyncio.get_running_loop()
         until = loop.time() + within_s
         while self._running and (left_s := until - loop.time()) > 0:
             await asyncio.wait(self._running, timeout=left_s)
 
     async def end(self, grace_s: float) -> None:
-        """Let work settle for at most `grace_s` seconds, cut the rest, and begin nothing more.
+        """Let work settle for at most `grace_s` seconds, cut the rest, and start nothing more.
 
-        Whoever closes the store next must not be met by work that a last commit released.
+        The store is closed next, so work that a last commit released must not start any more.
         """
         await self.settle(grace_s)
         self._is_over = True

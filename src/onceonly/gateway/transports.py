@@ -1,7 +1,7 @@
-"""Which transports there are, as configured: those that send by scheme, those that listen.
+"""The configured transports: those that send, chosen by scheme, and those that listen.
 
-Knows the configuration's tables and nothing of what is sent. A gateway may send by one transport
-and be answered by another: both ends of that are addresses in agreements.
+Knows the tables of the configuration, and nothing about what is sent. A gateway may send by one
+transport and be answered by another: both addresses are in agreements.
 """
 
 from math import ceil
@@ -28,8 +28,8 @@ from onceonly.transport.schemes import SchemeTransport
 from onceonly.transport.transport import NoteRefusal, Receive, Transport
 
 ENDPOINT_BYTES_MAX = 1 << 50
-"""Of the HTTP endpoint, out of reach: the receiver has the limit that counts, from
-`payload_bytes_max`, and writes a row about what is past it."""
+"""Limit of the HTTP endpoint, too large to be reached. The receiver has the real limit, from
+`payload_bytes_max`, and writes a row about a package that exceeds it."""
 
 
 def longest_s(endpoint: str) -> int:
@@ -42,12 +42,12 @@ class Listener(Protocol):
     """Takes packages from partners until it is closed."""
 
     async def close(self, grace_s: float) -> None:
-        """Take no more, let receptions that go on end within `grace_s`, then cut."""
+        """Accept nothing more, wait at most `grace_s` for receptions under way, then cut."""
         ...
 
 
 def sending_transport(configuration: Configuration, clock: Clock) -> SchemeTransport:
-    """Everything that sends. Raises `OSError` for certificates that cannot be used."""
+    """All transports that send. Raises `OSError` for certificates that cannot be used."""
     most = min(HttpClientLimits().connections_max, shares().calls)
     limits = HttpClientLimits(connections_max=most)
     transports: list[Transport] = [HttpTransport(limits=limits, tls=calling_tls(configuration.tls))]
@@ -81,7 +81,7 @@ def _access_of(amqp: Amqp | None, tls: Tls | None) -> AmqpAccess:
 
 
 class Listeners:
-    """Everything that listens; closed together."""
+    """All transports that listen; closed together."""
 
     def __init__(self) -> None:
         self._listeners: list[Listener] = []
@@ -93,10 +93,10 @@ class Listeners:
         drop_automatic: DropAutomatic,
         note_refusal: NoteRefusal,
     ) -> None:
-        """Listen wherever the configuration says.
+        """Listen at every address of the configuration.
 
-        Raises `OSError` for an address that is not to be had or a certificate that cannot be
-        used; what listens by then is closed by `close`.
+        Raises `OSError` if an address is taken or a certificate cannot be used; those that listen
+        already are closed by `close`.
         """
         tls = listening_tls(configuration.tls)
         is_https = configuration.listen.startswith("https:")
@@ -146,7 +146,7 @@ class Listeners:
 
 
 def door_of(smtp: Smtp, tls: Tls | None) -> Door:
-    """For whom we take mail, and from whom. Raises `OSError`."""
+    """For which mailbox we take mail, and from whom. Raises `OSError`."""
     assert smtp.mailbox is not None, "configuration has required it"
     credentials = None
     if smtp.listen_user is not None and smtp.listen_password is not None:

@@ -1,6 +1,6 @@
-"""What partners wrote, in log lines for people: nothing in it steers a terminal (attack X16).
+"""Text of partners in log lines for people: it must not control a terminal (attack X16).
 
-Lines of JSON escape it by themselves.
+Lines of JSON escape it anyway.
 """
 
 import logging
@@ -10,11 +10,11 @@ from typing import Any
 from onceonly.message.printable import printable, printable_lines
 
 LINES = frozenset({"exception", "stack"})
-"""Values of an event that are tracebacks of ours, which end in a text of anybody's."""
+"""Values of an event that are our tracebacks; their last line may be text of a partner."""
 
 
 def visible(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> dict[str, Any]:
-    """A processor of structlog: every text of the event as it may be shown."""
+    """A processor of structlog: makes every text of the event safe to show."""
     return {name: _shown(name, value) for name, value in event.items()}
 
 
@@ -30,6 +30,6 @@ class _Lines(logging.Formatter):
 
 
 def show_others() -> None:
-    """The same for what the libraries say on stderr (uvicorn, asyncio), terminal or not."""
+    """Do the same for messages of libraries on stderr (uvicorn, asyncio), terminal or not."""
     if logging.lastResort is not None:
         logging.lastResort.setFormatter(_Lines())

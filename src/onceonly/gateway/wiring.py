@@ -88,14 +88,15 @@ def open_store(configuration: Configuration, clock: Clock) -> SqliteStore:
 
 
 def _make_lake(configuration: Configuration) -> None:
-    """Before the store's folders, which are closed: a lake beside the store stays in reach."""
+    """Make the lake's folders first: those of the store are closed, and it may be beside them."""
     reader = reader_of(configuration.lake_group)
     if "://" in configuration.lake:
         return
     try:
         make_folders(Path(configuration.lake), reader)
     except OSError:
-        # Without a lake messages go on; whoever publishes is told. A promise to a group is none.
+        # Messages go on without a lake, and publishing reports the error. But a lake_group that
+        # cannot be set stops the start, since it would be a false promise.
         if configuration.lake_group is not None:
             raise
 
@@ -109,7 +110,7 @@ def clock_of(configuration: Configuration) -> Clock:
 
 
 def surroundings_of(configuration: Configuration, clock: Clock) -> Surroundings:
-    """The real ones. Raises `OSError` for certificates that cannot be used."""
+    """The real surroundings. Raises `OSError` for certificates that cannot be used."""
     drill = configuration.drill
     return Surroundings(
         clock=clock,
@@ -129,17 +130,16 @@ def join(
     clock: Clock | None = None,
     surroundings: Surroundings | None = None,
 ) -> Gateway:
-    """Join all parts over an open store. Raises `StoreRefused` where they do not fit.
+    """Join all parts over an open store. Raises `StoreRefused` if they do not fit together.
 
-    A recording brings a `clock` of its own, whose time passes as it wants, a simulation all its
-    `surroundings`, and hears of every bug by `on_bug`. Raises `OSError` for certificates that
-    cannot be used.
+    A recording has its own `clock`, and a simulation all its `surroundings`; a simulation is told
+    of every bug by `on_bug`. Raises `OSError` for certificates that cannot be used.
     """
     around = surroundings or surroundings_of(configuration, clock or clock_of(configuration))
     house = house_of(configuration)
     _check_agreements(store, house.agreements)
     group = GroupCommit(store, on_failure=on_failure)
-    # Who notes what goes wrong at the desk does not stand there.
+    # The desk needs `bugs`, so bugs are noted by an office of their own.
     office = Office(house=house, store=store, group=group, around=around)
     tasks = Tasks()
     limits = configuration.limits
@@ -272,7 +272,7 @@ def house_of(configuration: Configuration) -> House:
 
 
 def our_uris(configuration: Configuration) -> frozenset[str]:
-    """Every URI that a partner may rightly call our MSH by (S0-45)."""
+    """Every URI by which a partner may call our MSH (S0-45)."""
     uris = {configuration.uri}
     if configuration.smtp is not None and configuration.smtp.mailbox is not None:
         uris |= {f"{scheme}:{configuration.smtp.mailbox}" for scheme in ("smtp", "smtps")}
@@ -293,7 +293,7 @@ def _retention(configuration: Configuration) -> Retention:
 
 
 def _check_agreements(store: Store, agreements: Agreements) -> None:
-    """A stored message without a verdict must find its agreement, or nobody could send it."""
+    """Refuse to start if a message without a verdict has no agreement: it could not be sent."""
     named = store.snapshot().list_unsettled_agreements()
     missing = sorted(name for name in named if agreements.find(name) is None)
     if missing:
@@ -306,7 +306,7 @@ def _check_agreements(store: Store, agreements: Agreements) -> None:
 def publish_offline(configuration: Configuration) -> int:
     """Publish the journal of a gateway that is not running; returns how many rows.
 
-    Raises `StoreRefused`, above all where the gateway does run and has the store's lock.
+    Raises `StoreRefused`, above all if the gateway is running and holds the lock of the store.
     """
     store = open_store(configuration, clock_of(configuration))
     try:

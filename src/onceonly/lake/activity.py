@@ -1,4 +1,4 @@
-"""What the jobs of this process are at: for whoever waits, and for the pages of Spark's own UI."""
+"""What the jobs of this process are doing: for people who wait, and for Spark's own UI."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -47,7 +47,7 @@ def step(spark: SparkSession, what: str) -> Iterator[None]:
 
 
 def now() -> Activity:
-    """What is under way; no tasks while Spark plans, or where it is gone."""
+    """What is under way; without tasks while Spark plans, or after it stopped."""
     with _turn:
         steps = list(_under_way.values())
     stages = [stage for context in {one.context for one in steps} for stage in _stages(context)]

@@ -14,10 +14,10 @@ With b(k) the beginning and e(k) the end of transmission k:
 
 Each transmission is answered in the end, or never. The first one is answered with the probability
 `answered`; a later one, which is sent only because none before it was answered yet, with
-`answered_later`: where partners are down for minutes rather than packages lost one by one, that is
-the smaller number, and outages are in the model by it and by nothing else. An answer comes within x
-of the end of its transmission with the probability G(x), which is the measured distribution itself,
-as counts in bins a hundredth of an octave wide. So with s(1) = answered, s(j) = answered_later
+`answered_later`. If partners are down for minutes, and not only single packages are lost, that is
+the smaller number; it is the only place where outages are in the model. An answer comes within x of
+the end of its transmission with the probability G(x), which is the measured distribution itself, as
+counts in bins a hundredth of an octave wide. So with s(1) = answered, s(j) = answered_later
 
     open(k, x)  = product over j <= k of (1 - s(j) G(x - e(j)))     no answer until x, after k sends
     never(k)    = product over j <= k of (1 - s(j))                 no answer however long one waits
@@ -27,22 +27,23 @@ as counts in bins a hundredth of an octave wide. So with s(1) = answered, s(j) =
     failure verdicts = open(retries + 1, V), where each s is n / (n + 1) of itself
     false ones       = failure verdicts - the same product of what never even arrived
 
-However many of n messages were answered, nobody knows that the next one is: of the failures one
-more is counted, which did not even arrive. "Needless" is a resend whose message would have been
-answered without it; one that replaces a lost acknowledgement is not, though it arrives as a
-duplicate. A failure verdict is "false" where the message is in the receiver's store. The longest
-time to a verdict is timeout + retries x retry_interval, as everywhere (R-06); transmissions that
-hang come on top of it.
+Even if all of n messages were answered, the next one may not be: so one more failure is counted, of
+a message that did not even arrive. A resend is "needless" if its message would have been answered
+without it; a resend that replaces a lost acknowledgement is not needless, although it arrives as a
+duplicate. A failure verdict is "false" if the message is in the receiver's store. The longest time
+to a verdict is timeout + retries x retry_interval, as everywhere (R-06), plus the time of
+transmissions that hang.
 
 What is measured, and how
 -------------------------
-Times go by the clock that never jumps; an answer or a recovery that came after its gateway had been
-started anew is not timed. Round trips come from messages of which every transmission was answered,
-for there the first answer belongs to the first transmission; messages that were sent once only
-would leave out every slow answer. `answered` is answers by transmissions, which does not depend on
-who is answered first. Messages without a verdict yet are left out. With the receiver's journal at
-hand, `arrived` tells lost messages from lost acknowledgements; without it everything that is not
-answered counts as not arrived, so false verdicts are then a lower bound.
+Times are measured by the monotonic clock; an answer or a recovery that came after a restart of its
+gateway is not timed. Round trips come from messages of which every transmission was answered, since
+then the first answer belongs to the first transmission; if only messages were used that were sent
+once, every slow answer would be left out. `answered` is the number of answers divided by that of
+transmissions, which does not depend on which one is answered first. Messages without a verdict yet
+are left out. With the receiver's journal, `arrived` tells lost messages from lost acknowledgements;
+without it, everything that is not answered counts as not arrived, so the number of false verdicts
+is then a lower bound.
 
 What the model does not know: that an interval shorter than an outage meets the same outage again.
 Proposals therefore never wait for less than nearly every recovery took (`recovery_us`).
@@ -63,20 +64,20 @@ AGREEMENT: Final = ("agreement_id", "from_party", "to_party")
 """One row of advice: an agreement, in one direction."""
 
 BINS_PER_OCTAVE: Final = 100
-"""Round trips are known to 0.7 of a hundred."""
+"""So round trips are known to 0.7 per cent."""
 RECOVERED: Final = 0.99
 """Share of the recoveries (answered after a resend) that proposals leave time for."""
 QUEUED: Final = 0.999
-"""Part of the messages whose wait for their first transmission counts against TimeToLive."""
+"""Share of the messages whose wait for the first transmission must fit into TimeToLive."""
 RETRIES_MAX: Final = 12
 """Most retries that are ever proposed: beyond them an operator should know."""
 MESSAGES_LEAST: Final = 30
-"""Below so many measured round trips nothing is proposed."""
+"""With fewer measured round trips nothing is proposed."""
 _MINUTE_S, _DAY_S = 60, 86_400
 
 
 class Goal(NamedTuple):
-    """What proposed terms have to keep to, as expected by the model."""
+    """Limits that proposed terms have to keep, by the figures of the model."""
 
     needless_resends: float = 0.001
     """Most needless resends per message."""
@@ -90,7 +91,7 @@ class Goal(NamedTuple):
 
 
 _CLOCKS: Final = ("at", "ticks")
-"""The wall clock, and the one that never jumps and begins anew with every start; microseconds."""
+"""The wall clock, and the one that never jumps and begins again with every start; microseconds."""
 _EPOCHS: Final = ("our_epochs", "their_epochs")
 """How often either gateway was started between the rows of a message."""
 
@@ -109,22 +110,22 @@ def _starts_between(condition: Column) -> Column:
 
 
 def _took(epochs: str, beginning: str, end: str) -> Column:
-    """By the clock that never jumps; null where the gateway was started anew in between."""
+    """By the clock that never jumps; null where the gateway was started again in between."""
     took = F.col(f"{end}_ticks") - F.col(f"{beginning}_ticks")
     return F.when(F.col(epochs) == F.lit(0), took)
 
 
 def _lasted(epochs: str, beginning: str, end: str) -> Column:
-    """The same, and by the wall clock where the gateway was started anew in between."""
+    """The same, and by the wall clock where the gateway was started again in between."""
     lasted = F.col(f"{end}_at") - F.col(f"{beginning}_at")
     return F.coalesce(_took(epochs, beginning, end), F.when(lasted >= F.lit(0), lasted))
 
 
 def exchanges(journal: DataFrame) -> DataFrame:
-    """Per message of an agreement: what it took to get it acknowledged.
+    """Per message of an agreement: what was needed until it was acknowledged.
 
     One row per `AGREEMENT` and `message_id` whose sender's journal is there and has its verdict.
-    Messages that somebody sent anew (an operator's resume, a resend by rule) are left out: they
+    Messages that somebody sent again (an operator's resume, a resend by rule) are left out: they
     have waited by other rules.
     """
     ours = is_outbound() & ~is_passing()

@@ -68,7 +68,7 @@ HOUR_US: Final = 3_600 * US_PER_S
 
 
 class Evidence(NamedTuple):
-    """All that any table is made of. Instants and durations in microseconds."""
+    """The inputs of all tables. Instants and durations are in microseconds."""
 
     journal: DataFrame
     """Every row once."""
@@ -81,11 +81,11 @@ class Evidence(NamedTuple):
     as_of: int
     policy: Policy
     width_us: int = HOUR_US
-    """Of every bin of time."""
+    """Width of every bin of time."""
     target: SlaTarget = SlaTarget()
     """What the scorecard is kept against."""
     terms: Terms = MappingProxyType({})
-    """What was agreed, by agreement id, where somebody told; the journal does not."""
+    """What was agreed, by agreement id, if it is known; the journal does not tell it."""
 
     @property
     def timeout_us(self) -> int | None:

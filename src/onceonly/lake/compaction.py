@@ -18,9 +18,9 @@ from onceonly.lake.manifest import Manifest, Shelf
 from onceonly.lake.storage import Listed
 
 SMALL_BYTES: Final = 256 << 20
-"""A folder of this size is worth a reader's opening it, and is not rewritten any more."""
+"""A folder of this size is large enough, and is not rewritten any more."""
 KEEP_S: Final = 86_400.0
-"""How long a folder outlives its name in the manifest: longer than any job that may hold it."""
+"""How long a folder is kept after the manifest stops naming it: longer than any job may read it."""
 
 _FOLDS: Final = {"lifecycle": model.merge, "coverage": model.merge_coverage}
 
@@ -28,7 +28,7 @@ _FOLDS: Final = {"lifecycle": model.merge, "coverage": model.merge_coverage}
 def compact(
     spark: SparkSession, shelf: Shelf, *, keep_s: float = KEEP_S, small_bytes: int = SMALL_BYTES
 ) -> Manifest:
-    """Fold the party's small folders together; then remove what nobody can hold any more."""
+    """Fold the party's small folders together; then remove those that no job can read any more."""
     known = manifest.load(shelf)
     if runner.is_outdated(known):
         known = refold(spark, shelf)
@@ -45,7 +45,7 @@ def compact(
 
 
 def refold(spark: SparkSession, shelf: Shelf) -> Manifest:
-    """Fold all rows of a party anew, by the folds of this version."""
+    """Fold all rows of a party again, by the folds of this version."""
     known = manifest.load(shelf)
     rows = runner.folders(spark, "journal", shelf.paths(known, "journal"))
     name = f"refold-{manifest.fresh_name()}"
@@ -73,7 +73,7 @@ def _fold(spark: SparkSession, shelf: Shelf, product: str, names: list[str]) -> 
     storage.keep([f"{shelf.root}/{target}"])
 
     def swap(found: Manifest) -> Manifest:
-        # An ingest that took all rows anew meanwhile has retired what was folded here.
+        # An ingest that took all rows again meanwhile has retired what was folded here.
         if not set(names) <= set(found.products.get(product, ())):
             return found
         return found.with_folders(product, names, target, time.time_ns() // 1_000)
@@ -99,7 +99,7 @@ def _sweep(shelf: Shelf, keep_s: float) -> Manifest:
 
 
 def _is_left(shelf: Shelf, name: str, entry: Listed, until: int) -> bool:
-    """Whether a job that died left it, and not one that still writes it: no manifest named it."""
+    """Whether a dead job left the folder: no manifest named it, and it is too old to be in work."""
     # The folders of an object store have no age, what is in them has; of neither it is unknown.
     written_at = entry.modified_at or storage.newest(f"{shelf.root}/{name}")
     return 0 < written_at * 1_000 < until

@@ -55,7 +55,7 @@ def as_bits(conditions: Sequence[Column]) -> Column:
 
 
 def holder() -> Column:
-    """The party whose deed the row tells: the sender of `out` rows, the receiver of `in` rows.
+    """The party that did what the row says: the sender of `out` rows, the receiver of `in` rows.
 
     A gateway may send under several PartyIds and keeps one journal for all of them. What an
     intermediary tells is no deed of either end.
@@ -68,7 +68,7 @@ def holder() -> Column:
 
 
 def subject() -> Column:
-    """MessageId of the message that the row is about; an orphan's is what it refers to."""
+    """MessageId of the message that the row is about; for an orphan, the id that it refers to."""
     orphan = is_event(Event.ORPHAN_ACK_RECEIVED)
     # One that names nothing is a thing of its own, and must be in some class too.
     nameless = F.concat(F.lit("no MessageId, row "), F.col("seq").cast("string"))
@@ -98,7 +98,7 @@ def any_of(*conditions: Column) -> Column:
 
 
 def is_overdue(since: Column, wait_us: int, as_of: int) -> Column:
-    """Whether more than the wait is over at `as_of`: exactly at its end is in time, everywhere."""
+    """Whether the wait is over at `as_of`; exactly at its end it is not over yet."""
     return is_true(since + F.lit(wait_us) < F.lit(as_of))
 
 

@@ -14,7 +14,7 @@ from onceonly.journal.record import CHAIN_START, SCHEMA_VERSION
 from onceonly.lake.expressions import chain_hash, is_true, one_if
 
 LINK: Final = ("party", "seq", "chain_hash")
-"""What makes two whole rows of one party the same row."""
+"""Columns by which two whole rows of one party are the same row."""
 CONTENT: Final = "content_hash"
 LINK_AND_CONTENT: Final = (*LINK, CONTENT)
 """What makes two rows the same whose own hashes nobody has computed yet: the first of a segment may

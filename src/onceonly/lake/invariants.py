@@ -97,7 +97,7 @@ def _is_zombie(judgement: Judgement) -> Column:
 
 
 def _is_overtaken(judgement: Judgement) -> Column:
-    """Who had acknowledged it for another could not deliver, or its receiver confirmed a cancel.
+    """An intermediary that acknowledged could not deliver, or the receiver confirmed a cancel.
 
     Facts, whatever was known before.
     """
@@ -207,7 +207,7 @@ INVARIANTS: Final = (
         "I24",
         "Nothing was called surely undelivered and is in the receiver's store.",
         lambda _: _is_counted("notices_error"),
-        # A notice is no verdict on what is sent after it: an operator may have resumed the pair.
+        # A notice says nothing about later transmissions: an operator may have resumed the pair.
         lambda _: (
             _is_there("stored_at")
             & (F.col("notices_warning") == F.lit(0))

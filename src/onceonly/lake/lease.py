@@ -1,8 +1,8 @@
 """Who may change a lake: one ingest at a time, and one change of a manifest at a time.
 
 A lock of the operating system ends with the process that holds it, however that dies. It is on the
-folder itself, whatever the folder is called: by a path, through a link, as `file://…`. An object
-store has no such locks; there the rule of one ingest at a time is its operator's to keep.
+folder itself, whether its name is a path, a link or `file://…`. An object store has no such locks;
+there the operator must make sure that only one ingest runs at a time.
 """
 
 import fcntl
@@ -20,7 +20,7 @@ _CHANGE: Final = ".manifest.lock"
 
 @contextmanager
 def ingesting(folder: str) -> Iterator[None]:
-    """Alone to ingest into a lake. Raises `LocalError` (LakeBusy) where another process does."""
+    """Hold the lock for ingests into a lake. Raises `LocalError` (LakeBusy) if it is taken."""
     place = _local(folder)
     if place is None:
         yield
@@ -35,7 +35,7 @@ def ingesting(folder: str) -> Iterator[None]:
 
 @contextmanager
 def changing(folder: str) -> Iterator[None]:
-    """Alone to replace the manifest in `folder`; waits for others, who hold it for moments."""
+    """Hold the lock for the manifest in `folder`; waits for others, who hold it only shortly."""
     place = _local(folder)
     if place is None:
         yield

@@ -1,4 +1,4 @@
-"""What of a lake is published: one small file per party names the folders that count.
+"""Which parts of a lake count: one small file per party names the folders.
 
 A folder exists for readers only once the manifest names it; the manifest is replaced by a
 temporary file and a rename. So a batch that was half written when its job died was never there.
@@ -65,7 +65,7 @@ class Distrusted(NamedTuple):
 
     segment: str
     content: str
-    """`Look.mark` of what counted then; what else stands under that name is another thing."""
+    """`Look.mark` of the content that counted; another content under that name is not affected."""
     reason: str
     at: int
     """Microseconds UTC."""
@@ -98,7 +98,7 @@ class Manifest:
     unknown_columns: Mapping[str, int] = field(default_factory=dict)
     """Columns of newer journals that this version left out, and in how many rows."""
     quarantined: tuple[Quarantined, ...] = ()
-    """Segments that wait for somebody to publish them anew."""
+    """Segments that wait for somebody to publish them again."""
     distrusted: tuple[Distrusted, ...] = ()
     retired: tuple[Retired, ...] = ()
 
@@ -139,7 +139,7 @@ class Manifest:
     def with_folders(
         self, product: str, instead_of: Sequence[str], name: str, now: int
     ) -> "Manifest":
-        """The manifest with one more folder of `product`; others in whose place it is retire."""
+        """The manifest with one more folder of `product`; the folders that it replaces retire."""
         replaced = frozenset(instead_of)
         kept = [one for one in self.products.get(product, ()) if one not in replaced]
         gone = tuple(Retired(one, now) for one in instead_of)
@@ -172,7 +172,7 @@ class Manifest:
 
 
 def fresh_name() -> str:
-    """A folder's name that no folder ever had: what a dead job left under its own harms nobody."""
+    """A folder's name that was never used, so that leftovers of a dead job do no harm."""
     return uuid4().hex[:16]
 
 
@@ -284,7 +284,7 @@ def load_or_renew(shelf: Shelf) -> Manifest:
 
 
 def change(shelf: Shelf, how: Callable[[Manifest], Manifest]) -> Manifest:
-    """Replace the party's manifest by what `how` makes of it: from here on readers see that."""
+    """Replace the party's manifest by the result of `how`; from now on readers see that."""
     with lease.changing(shelf.root):
         before = load_or_renew(shelf)
         after = how(before)

@@ -38,7 +38,7 @@ SENDER_EVENTS: Final = (
     Event.RESPONSE_OVERDUE,
     Event.RECEIPT_RECEIVED,
 )
-"""What only the sender of a message writes. An orphan acknowledgement is about nobody's."""
+"""Events that only a message's sender writes. An orphan acknowledgement is about no message."""
 
 RECEIVER_EVENTS: Final = (
     Event.STORED,
@@ -71,7 +71,7 @@ KIND: Final = "kind"
 _PASSING_FROM: Final = 40
 _OTHERS_FROM: Final = 50
 _SIGN: Final = 63
-"""A bigint's last bit, which is left alone."""
+"""The sign bit of a bigint, which is not used."""
 
 
 def _bits(events: tuple[Event, ...], first: int) -> dict[Event, int]:
@@ -97,7 +97,7 @@ _OFTEN: Final = (
     Event.SUBMITTED,
     Event.ACK_RECEIVED,
 )
-"""Asked for first, since most rows are one of these."""
+"""Compared first, since most rows are one of these."""
 
 
 def kind() -> Column:
@@ -168,9 +168,9 @@ def was_told() -> Column:
 
 
 def is_without_promise() -> Column:
-    """Whether the gateways owed no more than to try: BestEffort, or method Transport.
+    """Whether the gateways only promised to try: BestEffort, or method Transport.
 
-    Its sender's word decides, where it is there: what a receiver calls a copy excuses nobody.
+    If the sender's rows are there, they decide: what the receiver's rows say does not count.
     """
     is_tried = _has(OF_ENDS[Event.SENT])
     return is_tried | (_has(BEST_EFFORT | TRANSPORT_ONLY) & ~_has(PROMISED))

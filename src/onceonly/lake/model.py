@@ -230,7 +230,7 @@ FOLDS: Final = (
     _count(
         "starts",
         Event.TRANSMITTING,
-        meaning="transmissions that began anew at attempt 1",
+        meaning="transmissions that began again at attempt 1",
         only="attempt = 1",
     ),
     _outcome("sends_accepted", Event.TRANSMITTED, Outcome.ACCEPTED),
@@ -354,14 +354,14 @@ FOLDS: Final = (
 
 
 RULES: Final = 2
-"""Raised when `partial` takes other rows than before, so that no older folds are merged in."""
+"""Increased when `partial` takes other rows than before, so that older folds are not merged."""
 
 
 def partial(journal: DataFrame) -> DataFrame:
     """Lifecycles as far as these rows tell: one row per message key in them."""
     # An orphan acknowledgement names a message, but nobody knows for whom that was.
     is_named = F.col("to_party").isNotNull() | is_event(Event.ORPHAN_ACK_RECEIVED)
-    # What passes an end of its own message is a tale: it would excuse what that end owes.
+    # An end of a message cannot be its intermediary: such a row would hide what the end owes.
     is_tale = is_passing() & is_true(F.col("party").isin(F.col("from_party"), F.col("to_party")))
     # A row that our own gateway refused never was a message; only receivers refuse messages.
     is_own_refusal = is_event(Event.REJECTED) & is_outbound()
@@ -405,8 +405,8 @@ _FOLDED_COLUMNS: Final = (
 
 def merge(partials: DataFrame) -> DataFrame:
     """Lifecycles from any union of partials of disjoint rows: one row per message key."""
-    # A message has few partials, in as many files: to fold them before they travel joins next to
-    # none, and costs as much as to fold them where they meet.
+    # A message has few partials, each in another file: folding them before the shuffle joins hardly
+    # any, and costs as much as folding them after it.
     met = partials.repartition(*KEY)
     return met.groupBy(*KEY).agg(*[fold.of_folds() for fold in FOLDS])
 

@@ -119,7 +119,7 @@ _OWN_SETTINGS: Final = frozenset({"SPARK_HOME", "SPARK_CONF_DIR"})
 
 TINY_BYTES: Final = 2 << 20
 """Journals below this size, some ten thousand rows, are read sooner than a plan for them is made:
-most of such a job would be Spark's compiler, its planning anew after every shuffle, and the start
+most of such a job would be Spark's compiler, its planning again after every shuffle, and the start
 of tasks without rows."""
 TINY: Final = {
     "spark.sql.codegen.wholeStage": "false",
@@ -186,7 +186,7 @@ class Holdings:
     def read(self, product: str) -> DataFrame:
         """Everything of `journal`, `lifecycle`, `coverage` or `segments`, unmerged.
 
-        No journal row counts twice, and what was folded by an older version is folded anew.
+        No journal row counts twice, and what was folded by an older version is folded again.
         """
         paths: list[str] = []
         frames = []

@@ -329,7 +329,7 @@ def verdict(lifecycle: DataFrame, coverage: DataFrame, *, as_of: int, policy: Po
 FACTS: Final = "facts"
 """The yes and no of a message as the bits of one number, while its class is sought.
 
-Every class asks for many of them. Spark writes out each question anew; asked of the lifecycle's
+Every class asks for many of them. Spark writes out each question again; asked of the lifecycle's
 columns they make a method too long for the JVM to compile, which is then most of the work.
 """
 
@@ -415,7 +415,7 @@ def facts(as_of: int, policy: Policy) -> Facts:
 def is_taken_up() -> Column:
     """Whether the message was sent or queued once more after it had been given up.
 
-    Order is the journal's own: an operator's resume, or a resend by rule, begins it anew.
+    Order is the journal's own: an operator's resume, or a resend by rule, begins it again.
     """
     begun = F.greatest("last_sent_seq", "last_requeued_seq")
     return is_true(begun > F.greatest("given_up_seq", "final_seq"))

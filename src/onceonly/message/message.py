@@ -147,7 +147,7 @@ class Message(Word, kw_only=True):
 
     @property
     def pair(self) -> Pair:
-        """The Sender-Receiver pair that the message travels on."""
+        """The Sender-Receiver pair of the message."""
         return Pair(str(self.from_ids[0]), str(self.to_ids[0]))
 
     @property

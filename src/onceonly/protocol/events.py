@@ -41,7 +41,7 @@ class Transmission(Word):
 
 
 _COME_AGAIN = frozenset({None, 503, 507})
-"""Statuses after which the next transmission may be accepted: none at all, busy, disk full."""
+"""Statuses after which the next transmission may be accepted: no status, busy, disk full."""
 
 
 Outcomes = tuple[Transmission, ...]

@@ -1,8 +1,10 @@
 """One arrival at the receiving MSH: new, repeated, or wrong.
 
-The theory ---------- The receiver's promise is: what I acknowledged, I hold, and I hand it over
-once. Three durable steps in this order keep it (R-02): store, acknowledge, hand over. What did not
-reach the first step was never "seen": if an arrival failed half-way, its repeat is not a duplicate.
+The theory
+----------
+The receiver's promise is: what I acknowledged, I hold, and I hand it over once. Three durable steps
+in this order keep it (R-02): store, acknowledge, hand over. A message that did not reach the first
+step was never "seen": if an arrival failed half-way, its repeat is not a duplicate.
 
 Which arrivals are one message is decided by the MessageId, always first (R-01). Then expiry
 (R-18), then, for a message never stored, the SequenceNumber as a gap detector, where there is one:
@@ -403,7 +405,7 @@ def _number_refusal(number: int | None, previous: int | None) -> str:
     )
     if previous is None:
         return f"{came}: no message of this sender was stored before, expected is 1"
-    expected = f"{successor(previous)}, or 1 from a sender that begins anew"
+    expected = f"{successor(previous)}, or 1 from a sender that begins again"
     return f"{came}: the last message stored has {previous}, expected is {expected}"
 
 

@@ -1,7 +1,9 @@
 """After the sender gave up: ask, then do what the rule says (seed 004 levels 3 to 5, R-21).
 
-The theory ---------- No number of resends settles whether a message arrived. A question can: the
-receiver either has a record of the message or has none, and it knows how far its application is. So
+The theory
+----------
+No number of resends settles whether a message arrived. A question can: the receiver
+either has a record of the message or has none, and it knows how far its application is. So
 when the sender has given up, or when the business response is late, the message gets a second
 machine in addition to its first one (`sending`). It asks, and then acts by rule:
 
@@ -217,8 +219,8 @@ def _begin(state: Recovery, event: GivenUp, now: Now, terms: DeliveryTerms) -> S
         return state, ()
     if event.is_told and _resend_had_its_turn(state, terms):
         # A receiver with a tombstone answers a resend with "not delivered", and a question with
-        # "not # recognized": questions and resends would follow each other without end. So the
-        # answer is only # noted. A receiver that has the message acknowledges it again.
+        # "not recognized": questions and resends would follow each other without end. So the answer
+        # is only noted. A receiver that has the message acknowledges it again.
         reason = f"not received, and not sent again by rule: {event.reason}"
         return state, (OpenIncident(reason), Inquire(InquiryKind.STATUS))
     return _ask_first(state, now, terms)

@@ -341,7 +341,7 @@ def _take_transient_error(
 ) -> Step:
     """Seed 000 §4.2 and R-15: pause, then resend; it does not count, but it has a limit."""
     row = _error_row(event)
-    # This is not a final refusal: a copy that the network repeats, or that a relay has, may be #
+    # This is not a final refusal: a copy that the network repeats, or that a relay has, may be
     # accepted a moment later.
     state = changed(state, exposure=Exposure.LEFT)
     if terms.semantics is DeliverySemantics.AT_MOST_ONCE:

@@ -1,4 +1,4 @@
-"""When a message is sent: at once or after a Ping, again after a wait, and when no more.
+"""When a message is sent: at once or after a Ping, again after a wait, and when not any more.
 
 Knows every wait of the sender's machine and what each degree of reliability does at its end.
 Must not know what peers say about a message; that is in `sending`, whose essay has the theory.

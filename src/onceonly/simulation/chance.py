@@ -1,9 +1,8 @@
 """Where chance comes from in a world: pure functions of the seed and of what is being decided.
 
-Two kinds. A *stream* is for concerns that draw in an order of their own (the workload). A *draw*
-belongs to one thing by name (the third package from A to B), so that leaving out another thing
-changes nothing about it: that is what makes shrinking work. Never `hash()`, which differs from
-process to process.
+Two kinds. A *stream* is for parts that draw in an order of their own (the workload). A *draw*
+belongs to one named thing (the third package from A to B), so that leaving out another thing does
+not change it: shrinking depends on that. Never `hash()`, which differs from process to process.
 """
 
 from hashlib import blake2b

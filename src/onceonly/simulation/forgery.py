@@ -4,7 +4,7 @@ Knows how to make them out of what went over the network before (faults A5, N4; 
 identity); `packing` writes them. Must not know what a gateway makes of them. A signature is
 nothing that these profiles have, so whoever can name the right party and a message that is under
 way can say anything where no agreement asks for certificates; what is forged here is what a gateway
-can see through. What a partner says in another one's name is `imposture`'s matter.
+can see through. What a partner says in the name of another one is made in `imposture`.
 """
 
 import re

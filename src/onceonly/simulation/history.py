@@ -2,8 +2,7 @@
 
 Durable rows of journals, packages on the wire, what applications handed over and were given, and
 what was done to the machines; each with its place in the one order of the world. Checkers see this
-and nothing else. The trace is the same as text, and its hash is what two runs of one world must
-share.
+and nothing else. The trace is the same as text; its hash must be the same in two runs of one world.
 """
 
 from collections import Counter

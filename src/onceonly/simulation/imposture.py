@@ -1,9 +1,9 @@
 """What a hostile partner says: in another partner's name, or about another partner's messages.
 
-He has an agreement and a certificate of his own, and knows, at the worst, the MessageIds of what is
-under way. Knows which words there are and who could say them; must not know how they are brought,
-nor what a gateway makes of them. Without certificates identity is what the names say (R-44): there
-he speaks under his own name only.
+He has an agreement and a certificate of his own, and at the worst he knows the MessageIds of
+messages under way. Knows which signals there are and who could send them; must not know how they
+are brought, or what a gateway does with them. Without certificates only names say who somebody is
+(R-44): there he uses only his own name.
 """
 
 import re
@@ -199,7 +199,7 @@ _ID = re.compile(rb"<MessageId>([^<]*)<")
 
 
 def _response(pose: Pose) -> Forged:
-    """A business response, on which an acknowledgement may ride (seed 001 §1.3.3)."""
+    """A business response, which may carry an acknowledgement (seed 001 §1.3.3)."""
     response = changed(
         _business(pose, BEHIND), to_ids=(party(pose.path[0]),), ref_to_message_id=pose.of
     )

@@ -1,9 +1,9 @@
 """What a stranger brings: somebody with no agreement, or who does not show what one demands.
 
-Well-formed packages with odd values, packages that are none, and more of them than anybody reads.
-Knows which; must not know what a gateway makes of them. He names an agreement that nobody has; or
-one that demands a certificate, in the names of its parties, and shows none; or the parties of one
-that demands nothing, in a package that no gateway can take.
+Well-formed packages with odd values, bytes that are no package, and very many of both. Knows which;
+must not know what a gateway does with them. The stranger names an agreement that nobody has; or one
+that demands a certificate, with the names of its parties, but shows none; or the parties of one
+that demands nothing, in a package that no gateway can read.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,8 +1,8 @@
 """The network between the nodes of a world: what becomes of each package, transport by transport.
 
-Knows endpoints, links and fates; must not know what is in a package. A package is named by its
-link and its number on that link, `A>B#3`, and its fate belongs to that name: either the schedule
-says it, or it is drawn, and then it is written down so that the schedule can say it.
+Knows endpoints, links and fates; must not know what is in a package. A package is named by its link
+and its number on that link, `A>B#3`, and its fate belongs to that name. The fate is in the
+schedule; otherwise it is drawn, and written down so that it can be put into a schedule.
 """
 
 import re
@@ -304,7 +304,7 @@ class _Passage:
     def _arrive_again(self, body: bytes) -> None:
         """One more copy: whether anybody takes it, the sender of the first never hears.
 
-        Where nobody was there for the first, nothing left that could come again.
+        If nobody was there for the first copy, nothing left that could come again.
         """
         listener = self._target.listener()
         if listener is not None and not self._is_refused:
@@ -423,8 +423,8 @@ _UNANSWERED = frozenset({Fate.ANSWER_LOST, Fate.CUT, Fate.LATE})
 def _damaged(body: bytes, at: int) -> bytes:
     """A tag's beginning in the header document is no character of XML any more.
 
-    These profiles have no digest on the wire: what a checksum on the way misses in a payload, or
-    in an identifier, nobody can see. What can be seen is refused.
+    These profiles have no digest on the wire: if a checksum on the way misses damage in a payload
+    or an identifier, nobody can see it. Damage that can be seen is refused.
     """
     end = body.find(b"</") + 1
     tag = body.find(b"<", at * end // (len(body) or 1))

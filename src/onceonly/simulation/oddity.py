@@ -1,8 +1,8 @@
 """Packages that are not as they should be: odd values in their places, or no package at all.
 
-Knows nothing but bytes: where the values of a header document stand, and which values somebody
-might not have thought of. A gateway answers any of these with a value or a named error (R-25), and
-goes on (R-43).
+Knows only bytes: where the values of a header document are, and which values the gateway's authors
+may have forgotten. A gateway answers each of them with a value or a named error (R-25), and goes on
+(R-43).
 """
 
 from base64 import b64encode

@@ -1,7 +1,7 @@
-"""Packages that nobody's gateway made, written with the real `wire.encode`.
+"""Packages that no gateway made, written with the real `wire.encode`.
 
-So that they are refused for what they say and not for how they are written. Knows how a message or
-a signal becomes a package on its way to one machine; must not know who brings it, nor why.
+So they are refused for what they say, and not for how they are written. Knows how a message or a
+signal becomes a package for one machine; must not know who brings it, or why.
 """
 
 from hashlib import sha256

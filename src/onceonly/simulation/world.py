@@ -469,9 +469,9 @@ class World:
     def _is_owed(self, entry: InboundEntry) -> bool:
         """Whether a stored message will be handed over yet.
 
-        Under strict_release one whose acknowledgement certainly never left stays where it is once
-        its sender has given up: nobody asks for it any more (R-12). Those that wait for their turn
-        to be acknowledged do get it, one after the other.
+        Under strict_release a message whose acknowledgement certainly never left stays withheld
+        after its sender has given up: nobody asks for it any more (R-12). Messages that wait for
+        their turn to be acknowledged get it, one after the other.
         """
         line = next(one for one in self.plan.lines if line_id(one) == entry.agreement_id)
         return not (line.terms.strict_release and entry.is_withheld)

@@ -1,7 +1,8 @@
-"""What of a message that ended may go out again, and on whose word (R-41).
+"""Which messages that ended may be sent again, and who has to ask for it (R-41).
 
-A certain end has a way on that cannot double. Where a copy may have been delivered, only a person
-can decide that its content goes out once more. Must not know how it goes out; `turn` does that.
+If it is certain that a message was not delivered, its content can be sent as a new message without
+a second delivery. Where a copy may have been delivered, only a person can decide to send the
+content once more. Must not know how it is sent; `turn` does that.
 """
 
 from onceonly.message.agreement import Agreement
@@ -17,18 +18,18 @@ from onceonly.store.contract.store import Snapshot
 
 
 def goes_again_by_key(view: OutboundView) -> bool:
-    """Whether a submission under its business key makes a new message of it."""
+    """Whether another submission under its Idempotency-Key makes a new message."""
     return has_way_on(view.state) and view.resent_as is None
 
 
 def was_resent(snapshot: Snapshot, entry: OutboundEntry) -> bool:
-    """Whether a person has sent its content again; then no rule does that, too."""
+    """Whether its content was sent again as a new message; then no rule sends it again."""
     view = snapshot.find_outbound_view(entry.message_id)
     return view is not None and view.resent_as is not None
 
 
 def may_be_forgotten(snapshot: Snapshot, ground: Ground, entry: OutboundEntry) -> bool:
-    """Whether its receiver need not know the message any more, even if it had it."""
+    """Whether the receiver may have forgotten the message, if it ever had it."""
     view = snapshot.find_outbound_view(entry.message_id)
     assert view is not None, f"{entry.message_id} is not stored"
     terms = ground.house.agreement(entry.agreement_id).terms
@@ -38,7 +39,7 @@ def may_be_forgotten(snapshot: Snapshot, ground: Ground, entry: OutboundEntry) -
 def can_resend(snapshot: Snapshot, ground: Ground, entry: OutboundEntry) -> bool:
     """Whether the message was given up and may be sent again under its id (S4-18, S4-24).
 
-    One that kept its turn goes on when its pair is resumed.
+    A message that kept its turn is sent again when its pair is resumed.
     """
     if can_be_sent_again(entry.state, ground.now):
         return True
@@ -47,7 +48,7 @@ def can_resend(snapshot: Snapshot, ground: Ground, entry: OutboundEntry) -> bool
 
 
 def resend(entry: OutboundEntry, pair: SendingPair, reason: str) -> Work:
-    """What sends a message again that was given up: its pair's resume, or its turn anew."""
+    """The work that sends a given-up message again: resume its pair, or queue it again."""
     if entry.message_id in pair.in_flight:
         return PairWork(entry.pair, pairing.ResumeRequested())
     return MessageWork(entry.message_id, Requeued(reason))
@@ -56,9 +57,9 @@ def resend(entry: OutboundEntry, pair: SendingPair, reason: str) -> Work:
 def check_way_on(
     view: OutboundView, agreement: Agreement | None, *, has_turn: bool, is_anyway: bool
 ) -> None:
-    """Raise `LocalError` (NotResendable) where its content may not go out as a new message.
+    """Raise `LocalError` (NotResendable) if its content may not be sent as a new message.
 
-    `is_anyway`: a person says so, though it may then be delivered twice.
+    `is_anyway`: a person asks for it, although it may then be delivered twice.
     """
     _check_ours(view, agreement)
     if not has_way_on(view.state):

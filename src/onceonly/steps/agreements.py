@@ -1,4 +1,4 @@
-"""Which agreement a message falls under, whether it keeps to it, and what holds for it then.
+"""Which agreement a message belongs to, whether it keeps to it, and which terms apply to it.
 
 Everything that is sent anywhere goes to an address of an agreement, never to one that stands only
 in a message (ruling R-26). Seed 001 §1.2 lets a header or the CPA name a parameter: what the header
@@ -41,16 +41,16 @@ class AdmittedMessage(Word):
     agreement: Agreement
     message: Message
     terms: DeliveryTerms
-    """What was agreed, with what the header of this message says."""
+    """The agreed terms, with the values that the header of this message sets."""
     hop: RoutingHeader
-    """The last RoutingHeader, which asks what this hop is to do (S1-40)."""
+    """The last RoutingHeader, which says what this hop has to do (S1-40)."""
 
 
 class Agreements:
     """The configured agreements, by id and by partner.
 
-    `routes` are what the sending side keeps to where it sends for others (R-13): found by their
-    names, and never an agreement for something that is received or submitted.
+    `routes` are the terms of the sending side when it sends for others (R-13). They are found by
+    their names only, and never used as the agreement of a received or submitted message.
     """
 
     def __init__(self, agreements: Iterable[Agreement], routes: Iterable[Agreement] = ()) -> None:
@@ -69,7 +69,7 @@ class Agreements:
         return self._by_id.get(agreement_id) or self._routes.get(agreement_id)
 
     def find_ours(self, agreement_id: str) -> Agreement | None:
-        """The agreement with this TPAId, and no route: under it a partner calls us."""
+        """The agreement with this TPAId, never a route: the one under which a partner calls us."""
         return self._by_id.get(agreement_id)
 
     def find_with(self, party: str) -> Agreement | None:
@@ -103,7 +103,7 @@ class Agreements:
         profile: Profile,
         our_uris: Collection[str],
     ) -> AdmittedMessage:
-        """What holds for a received message that came in a package of `profile`.
+        """Check a received message, which came in a package of `profile`, and find its terms.
 
         A partner may name itself by any of its PartyIds; keys use the agreement's first one, so
         that an alias never makes a repeat look new. Raises `RemoteError`.
@@ -138,9 +138,9 @@ class Agreements:
 
 
 def refuse_signed(element: AcknowledgmentElement | None) -> None:
-    """Raise `RemoteError` for what claims a signature, which nobody here could check.
+    """Raise `RemoteError` if the element claims a signature, which nobody here can check.
 
-    To take it as an unsigned one would be to believe the claim (seed 001 §3.1; ebMS 2.0 brings it).
+    To accept it as unsigned would mean to believe the claim (seed 001 §3.1; ebMS 2.0 defines it).
     """
     if element is not None and element.is_signed:
         raise RemoteError(ErrorCode.NOT_SUPPORTED, _UNSIGNED)
@@ -224,9 +224,9 @@ def _method_of(hop: RoutingHeader, agreed: DeliveryTerms) -> ReliableMessagingMe
 
 
 def _sync_reply_mode_of(message: Message, agreed: DeliveryTerms) -> SyncReplyMode:
-    """Header or CPA (S1-09). Nothing in the answer may be asked for at any time.
+    """Header or CPA (S1-09). A header may always ask for nothing in the answer.
 
-    A business response has no response of its own unless its header says so.
+    A business response gets no response of its own unless its header asks for one.
     """
     named = message.sync_reply_mode
     if named is None:

@@ -48,13 +48,13 @@ class Asked(Word):
 
     @property
     def key(self) -> MessageKey:
-        """The message that is asked about, if it is the asker's."""
+        """Key of the message that is asked about, if the asker sent it."""
         about = self.inquiry.header.ref_to_message_id
         return MessageKey(self.agreement.their_party, self.agreement.our_party, about)
 
 
 def answer(txn: Transaction, ground: Ground, asked: Asked) -> Reply:
-    """Decide in one transaction; a cancel is a tombstone before anybody is told (R-08)."""
+    """Decide in one transaction; the tombstone of a cancel is stored before the answer (R-08)."""
     entry = txn.find_inbound(asked.key)
     rows = [Journal(Event.INQUIRY_RECEIVED, reason=asked.inquiry.kind.value)]
     if asked.inquiry.kind is InquiryKind.CANCEL:
@@ -68,7 +68,7 @@ def answer(txn: Transaction, ground: Ground, asked: Asked) -> Reply:
 
 
 def _agreement(house: House, asked: Asked, entry: InboundEntry | None) -> Agreement:
-    """The agreement that the message came under, or else the asker's."""
+    """The agreement under which the message came, or else that of the asker."""
     found = None if entry is None else house.agreements.find(entry.agreement_id)
     return found or asked.agreement
 
@@ -100,9 +100,9 @@ def _cancel(
     if entry is None and txn.is_cancelled(asked.key):
         status = InboundStatus.CANCELLED
     answer = keeping.cancel(status, processing, terms)
-    # By its sender's clock the message was made before its cancel, whatever ours says.
+    # By the clock of its sender the message is older than the cancel, whatever our clock says.
     made_at = asked.inquiry.header.timestamp_at
-    is_ahead = schedule.is_ahead(made_at, now, terms)  # The tombstone would be kept as long.
+    is_ahead = schedule.is_ahead(made_at, now, terms)  # The tombstone would be kept until then.
     if is_passed_on_for_good or is_ahead or not answer.is_accepted:
         told = _status(txn, house, asked, entry)
         return changed(told, is_accepted=False, acknowledgment=None)
@@ -145,7 +145,7 @@ def report(ground: Ground, asked: Asked, reply: Reply) -> Package:
 
 
 def row_of(ground: Ground, asked: Asked, effect: Journal, endpoint: str | None = None) -> Record:
-    """A row about the message that is asked about, or about nobody's."""
+    """A row about the message that is asked about, or about none if the inquiry names none."""
     row = ground.house.rows.about_message(
         asked.key, asked.agreement, Direction.IN, effect, ground.now, endpoint=endpoint
     )
@@ -155,7 +155,7 @@ def row_of(ground: Ground, asked: Asked, effect: Journal, endpoint: str | None =
 def _state_of(
     txn: Transaction, key: MessageKey, entry: InboundEntry | None
 ) -> tuple[InboundStatus | None, ProcessingState]:
-    """How the message stands; a BestEffort one has no key, but the inbox may have it (R-16)."""
+    """The state of the message; a BestEffort one has no key, but may be in the inbox (R-16)."""
     entry = entry or txn.find_inbound_without_key(key)
     if entry is not None:
         return entry.status, entry.processing

@@ -1,6 +1,6 @@
-"""One business message that arrived and keeps to its agreement: stored, or refused, and answered.
+"""One business message that arrived and keeps to its agreement: store or refuse it, and answer.
 
-The decision is `protocol/receiving`'s; here is read what it needs, and written what it decided.
+`protocol/receiving` decides; this file reads what the decision needs and writes what was decided.
 """
 
 from collections.abc import Sequence
@@ -51,31 +51,31 @@ class Received(Word):
     payloads: Sequence[StoredPayload]
     digests: Digests
     assurance: Assurance
-    """How far it was looked at before it is stored (seed 004 level 0)."""
+    """How much of it was checked before it is stored (seed 004 level 0)."""
     mode: SyncReplyMode
-    """What its sender awaits in the answer of a transport that can carry it."""
+    """What its sender expects in the answer of a transport that can carry it."""
     caller: Caller
 
     @property
     def key(self) -> MessageKey:
-        """Of the message, under the agreement's names."""
+        """Key of the message, with the names of the agreement."""
         return self.admitted.message.key
 
     @property
     def debt(self) -> Debt:
-        """What the hand-over has to know of it."""
+        """What the hand-over has to know about the message."""
         receipt = hop_back(self.admitted) if wants_receipt(self.admitted.message) else None
         return Debt(self.admitted.message.key, self.admitted.agreement, receipt)
 
 
 class ArrivalVerdict(Released):
-    """What was decided about an arrival, and what it did to the message that it answers."""
+    """What was decided about an arrival, and what follows for the message that it answers."""
 
     case: Case
     effects: Sequence[Effect]
     response: Stored | None = None
     awaits_response: bool = False
-    """Its caller waits for the application's response, on which the acknowledgement rides."""
+    """Its caller waits for the application's response, which carries the acknowledgement."""
 
 
 def store(
@@ -83,7 +83,7 @@ def store(
 ) -> ArrivalVerdict:
     """Decide and store. Reads first, then writes.
 
-    `is_awaited`: somebody waits already for the application's response to this message.
+    `is_awaited`: a caller already waits for the application's response to this message.
     """
     admitted = received.admitted
     message, key = admitted.message, received.key
@@ -91,7 +91,7 @@ def store(
     before = txn.get_receiving_pair(message.pair)
     stored = None if entry is None else find_response(txn, admitted.agreement, key)
     known = find_known(txn, key, entry, has_response=stored is not None)
-    # Nobody works on the first copy's response any more, where nobody waits for it.
+    # If nobody waits for the response to the first copy, nobody works on it any more.
     mode = received.mode if entry is None or is_awaited else SyncReplyMode.NONE
     reception = receiving.receive(
         _arrival(received, mode),
@@ -117,9 +117,9 @@ def store(
 
 
 def acknowledge_anew(txn: Transaction, ground: Ground, received: Received) -> Package | None:
-    """No response in time: from here on the acknowledgement answers every repeat.
+    """The response did not come in time: from now on an acknowledgement answers every repeat.
 
-    None where something answers already.
+    None if an answer is stored already.
     """
     entry = txn.find_inbound(received.key)
     if entry is None:
@@ -206,7 +206,7 @@ def _keep(
 
 
 def _acknowledgment(ground: Ground, received: Received, entry: InboundEntry | None) -> Package:
-    """What it says is true when it leaves: a message that is passed on was handed over."""
+    """It may say only what is true when it leaves: "passed on" only after the hand-over."""
     agreed = received.admitted.terms.ack_status
     is_there = entry is None or entry.status is InboundStatus.HANDED_OVER
     status = AckStatus(
@@ -229,7 +229,7 @@ def _carry_out(txn: Transaction, ground: Ground, received: Received, reception: 
             case OpenIncident(reason):
                 txn.open_incident(Role.RECEIVER, message.pair, reason, at=now.at)
             case Acknowledge() | AcknowledgeAnew() | Answer() | SendReceipt():
-                pass  # These leave the house, after the commit.
+                pass  # These send something; the desk does that after the commit.
             case _:
                 raise AssertionError(f"{effect} is no effect of an arrival")
     txn.append(records)
@@ -249,7 +249,7 @@ def _row(ground: Ground, received: Received, effect: Journal) -> Record:
 
 
 def _is_on_its_way(txn: Snapshot, response: Stored | None) -> bool:
-    """Whether something answers already; a business response may be held back, or never leave."""
+    """Whether an answer exists already; a business response may be held back, or never leave."""
     if not isinstance(response, str):
         return response is not None
     entry = txn.find_outbound(response)
@@ -257,7 +257,7 @@ def _is_on_its_way(txn: Snapshot, response: Stored | None) -> bool:
 
 
 def _at_what_it_answers(txn: Transaction, row: Record) -> tuple[Record, ...]:
-    """Our message that waits for the response which is refused has a row of it, too."""
+    """If a response is refused, our message that waits for it gets a row about that, too."""
     if row.event is not Event.REJECTED or row.ref_to_message_id is None:
         return ()
     entry = txn.find_outbound(row.ref_to_message_id)

@@ -1,11 +1,11 @@
-"""Who may say what: a caller, and the agreement of the thing that it speaks of (ruling R-44).
+"""Which caller may speak about what: a caller, and the agreement of a message (ruling R-44).
 
-A name in a package proves nothing. What proves is how the package came: the certificate that its
-caller showed, or that it came in the answer to a POST of ours. An agreement says what it asks of
-its callers; whoever does not show that is a stranger to it, whatever his package names. Where an
-agreement asks for nothing, identity is what the network gives.
+A name in a package proves nothing. Only the way in which the package came proves something: the
+certificate that its caller showed, or that it came in the answer to a POST of ours. An agreement
+says what it requires of its callers; a caller that does not show it is a stranger to the agreement,
+whatever names the package has. If an agreement requires nothing, only the network says who calls.
 
-Pure: a caller is a value, and the step that decides is handed it.
+Pure: a caller is a value, and the step that decides gets it as an argument.
 """
 
 from onceonly.message.agreement import Agreement, Route
@@ -19,7 +19,7 @@ ANSWERING = frozenset({"http", "https"})
 
 
 class NotEntitled(Exception):  # noqa: N818 - because it names what its caller is, not what failed
-    """The caller does not show what the agreement asks for, or speaks of what is not its matter."""
+    """The caller does not show what the agreement requires, or may not speak about the message."""
 
 
 class Answered(Word):
@@ -27,11 +27,11 @@ class Answered(Word):
 
     message_id: str
     agreement_id: str
-    """Ours, or the id of the route, under which it went out."""
+    """The id of our agreement, or of the route, under which it was sent."""
 
 
 class Caller(Word):
-    """Whoever brought a package: the neighbour hop, as the transport knows it."""
+    """The one that brought a package: the neighbour hop, as the transport knows it."""
 
     transport: str
     """Scheme by which it came."""
@@ -39,7 +39,7 @@ class Caller(Word):
     certificate: str | None = None
     """Hexadecimal SHA-256 of the certificate that it showed and that was verified."""
     answered: Answered | None = None
-    """Then it is whoever has the address that we called, by TLS where that is https."""
+    """If set, the caller is the owner of the address that we called, by TLS if it is https."""
 
     @property
     def awaits_an_answer(self) -> bool:
@@ -48,7 +48,7 @@ class Caller(Word):
 
 
 def entrance_of(uri: str) -> str:
-    """The entrance that an address of that scheme leads to."""
+    """The entrance (`https`, `mail` or `amqp`) that an address of this scheme leads to."""
     scheme = uri.partition(":")[0]
     if scheme in ("smtp", "smtps"):
         return "mail"
@@ -85,12 +85,12 @@ def _shows(caller: Caller, certificates: tuple[str, ...], entrances: tuple[str, 
 
 
 def readings_by(caller: Caller, signal: Verdict) -> list[Verdict]:
-    """What a verdict may be about, as far as its caller may speak about it."""
+    """The readings of a verdict about which its caller may speak."""
     return [one for one in readings_of(signal) if speaks_of_its_exchange(caller, one)]
 
 
 def speaks_of_its_exchange(caller: Caller, content: Content) -> bool:
-    """Whether what came in an answer is about the message that the POST carried, and no other."""
+    """Whether a package in an answer is about the message that the POST carried, and no other."""
     answered = caller.answered
     if answered is None:
         return True

@@ -1,4 +1,4 @@
-"""Accept mode: a message becomes ours to deliver, and is acknowledged at once (R-13).
+"""Accept mode: we take over the delivery of a message, and acknowledge it at once (R-13).
 
 Towards the previous hop we behave as the To Party does: store, acknowledge, answer every repeat
 with the first response, refuse what is too old. Towards the next hop we behave as the sender: the
@@ -27,7 +27,7 @@ from onceonly.store.contract.store import Transaction
 
 
 class Custody(Released):
-    """What was decided about an arrival: what is said upstream, and what goes on as ours."""
+    """What was decided about an arrival: what is said upstream, and what is sent as ours."""
 
     acknowledge: Package | None
     answers: Sequence[Answer]
@@ -68,7 +68,7 @@ def _response(ground: Ground, subject: Subject) -> Package:
 
 
 def _store_both(txn: Transaction, ground: Ground, passage: Passage, response: Package) -> Leaving:
-    """The message as one received, to know repeats by, and as one to send."""
+    """Store the message twice: as received, to recognise repeats, and as one to send."""
     message, terms, now = passage.message, passage.route.terms, ground.now
     if not room_left(txn, ground.house):
         waiting = txn.count_waiting()

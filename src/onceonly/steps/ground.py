@@ -1,4 +1,4 @@
-"""What a step knows besides its transaction: who this gateway is, the instant, and its chance."""
+"""What a step knows besides its transaction: who this gateway is, the instant, random digits."""
 
 from collections.abc import Collection
 from hashlib import sha256
@@ -13,7 +13,7 @@ from onceonly.steps.rows import Rows
 
 
 class House(Word):
-    """Who we are and what was agreed, as the configuration has it."""
+    """Who we are and what was agreed, from the configuration."""
 
     party: tuple[PartyId, ...]
     """Our PartyIds; the first one owns the journal."""
@@ -22,7 +22,7 @@ class House(Word):
     uris: Collection[str]
     """Every URI that a partner may rightly call us by (S0-45)."""
     domain: str
-    """Of the MessageIds that we make."""
+    """The domain of the MessageIds that we make."""
     agreements: Agreements
     routes: Routes
     rows: Rows
@@ -30,19 +30,19 @@ class House(Word):
     """Most messages that may wait for a verdict (R-27)."""
 
     def agreement(self, agreement_id: str) -> Agreement:
-        """The agreement of a message without a verdict; start-up has seen that it is configured."""
+        """The agreement of a message without a verdict; the start checked that it is configured."""
         agreement = self.agreements.find(agreement_id)
         assert agreement is not None, f"a stored message names agreement {agreement_id!r}"
         return agreement
 
 
 class Ground(Word):
-    """The ground on which one run of a step stands."""
+    """What one run of a step knows."""
 
     house: House
     now: Now
     chance: str
-    """Random digits that no other run has: fresh identifiers are made of them (I31)."""
+    """Random digits that no other run has: new identifiers are made of them (I31)."""
 
     def message_id(self, what: str) -> str:
         """A globally unique MessageId; another one for each `what`."""
@@ -56,9 +56,9 @@ class Ground(Word):
 def new_message_id(at: int, digits: str, domain: str) -> str:
     """A MessageId in the form local@domain, of 32 hexadecimal digits that no other id has.
 
-    It begins with the time, in 12 hexadecimal digits of milliseconds: in every index of both
-    parties' stores it then stands beside its contemporaries. Ids that are random from the start
-    would each take another page of an index of millions, to be read, logged and written. Unique it
-    is by the 128 bits behind the time, whatever the clock says.
+    It begins with the time, in 12 hexadecimal digits of milliseconds, so that ids of the same time
+    are neighbours in every index of both parties' stores. If ids began with random digits, each new
+    one would touch another page of an index of millions, to be read, logged and written. The 128
+    bits after the time make the id unique, whatever the clock says.
     """
     return f"{at // 1000:012x}{digits}@{domain}"

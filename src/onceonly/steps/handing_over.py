@@ -20,23 +20,23 @@ from onceonly.store.contract.store import Snapshot, Transaction
 
 
 class Debt(Word):
-    """A stored message whose partner and whose application have to hear of it."""
+    """A stored message that is still to be acknowledged and handed over."""
 
     key: MessageKey
     agreement: Agreement
     receipt: Hop | None = None
-    """The way of the delivery receipt that its sender asked for."""
+    """Where the delivery receipt goes that its sender asked for."""
     may_have_left: bool = False
-    """An earlier life did not learn how its acknowledgement left (R-12)."""
+    """The process stopped before it learned whether the acknowledgement left (R-12)."""
 
 
 class Ready(Word):
-    """A debt whose acknowledgement has left, or has not and never will."""
+    """A debt whose transmission of the acknowledgement ended, in whatever way."""
 
     debt: Debt
     transmission: Transmission
     is_asked_again: bool
-    """Another copy asks for an acknowledgement of its own, which is still to leave."""
+    """Another copy needs an acknowledgement of its own, which has not been sent yet."""
 
 
 def wants_receipt(message: Message) -> bool:
@@ -45,7 +45,7 @@ def wants_receipt(message: Message) -> bool:
 
 
 def debt_of(snapshot: Snapshot, house: House, key: MessageKey, agreement: Agreement) -> Debt:
-    """What is owed for a message of which no copy is at hand, only what the store knows."""
+    """The debt of a message that is known only from the store, with no copy at hand."""
     message = snapshot.find_inbound_message(key)
     if message is None or not wants_receipt(message):
         return Debt(key, agreement)
@@ -63,7 +63,7 @@ def _hand_over(txn: Transaction, ground: Ground, ready: Ready) -> Sequence[Effec
     debt = ready.debt
     entry = txn.find_inbound(debt.key)
     if entry is None or entry.parked is not None:
-        return ()  # Purged meanwhile, as a repeat may be; or an operator has to look first.
+        return ()  # Purged in between, as a repeat may be; or an operator has to look first.
     _, effects = receiving.acknowledged(
         entry.status,
         ready.transmission,
@@ -73,7 +73,7 @@ def _hand_over(txn: Transaction, ground: Ground, ready: Ready) -> Sequence[Effec
     )
     if HandOver() in effects:
         txn.hand_over(debt.key, at=ground.now.at)
-    # What another copy asked for may be leaving in this moment; how that ends comes later.
+    # The acknowledgement of another copy may be on its way now; its outcome comes later.
     if Withhold() in effects and not ready.is_asked_again:
         txn.put_withheld(debt.key, is_withheld=True)
     _note(txn, ground, debt.key, debt.agreement, effects, entry.digests)
@@ -81,14 +81,14 @@ def _hand_over(txn: Transaction, ground: Ground, ready: Ready) -> Sequence[Effec
 
 
 def expose(txn: Transaction, key: MessageKey) -> None:
-    """Before an acknowledgement leaves: from here on nobody can be certain that none did."""
+    """Called before an acknowledgement is sent: from then on it may have left."""
     entry = txn.find_inbound(key)
     if entry is not None and entry.is_withheld:
         txn.put_withheld(key, is_withheld=False)
 
 
 def take_up(txn: Transaction, ground: Ground, key: MessageKey, reason: str) -> InboundEntry:
-    """On an operator's word: what was parked or withheld goes on.
+    """An operator asks for it: a message that was parked or withheld goes on.
 
     Raises `LocalError` (NotFound, NotParked).
     """
@@ -106,9 +106,10 @@ def take_up(txn: Transaction, ground: Ground, key: MessageKey, reason: str) -> I
 
 
 def park(txn: Transaction, ground: Ground, key: MessageKey, reason: str) -> None:
-    """A bug of ours met it: it stays stored, its partner hears nothing else, an operator does.
+    """A bug of ours met the message: it stays stored, and an operator is told (R-43).
 
-    Repeats of it are acknowledged as ever; what is behind it in its pair goes on (R-43).
+    Its partner notices nothing: repeats are acknowledged as usual, and later messages of its pair
+    go on.
     """
     entry = txn.find_inbound(key)
     if entry is None or entry.status is not InboundStatus.STORED:

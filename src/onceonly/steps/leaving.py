@@ -1,4 +1,4 @@
-"""What a step wants to leave the house: said in the transaction, released after its commit."""
+"""What a step wants to send: decided in the transaction, released after its commit."""
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
@@ -26,12 +26,12 @@ class Departure(Word):
     agreement: Agreement
     attempt: int
     package: Package | None
-    """At hand on the first transmission of a fresh submission; else read from the store."""
+    """Given for the first transmission of a new submission; otherwise read from the store."""
     payloads: Sequence[StoredPayload] | None
 
 
 class Asker(Enum):
-    """Who wants to know, and so whom the answer is given to."""
+    """Who asks, and so who gets the answer."""
 
     MESSAGE = "the message, before it is sent (level 2)"
     RECOVERY = "the recovery of the message (levels 3 to 5)"
@@ -46,7 +46,7 @@ class Question(Word):
     agreement: Agreement
     asker: Asker
     message_id: str | None
-    """The message that it is about, or goes before; None where an operator pings."""
+    """The message that it is about, or that waits for its answer; None if an operator pings."""
     conversation_id: str
 
 
@@ -56,20 +56,20 @@ class Leaving(Word):
     departures: Sequence[Departure] = ()
     questions: Sequence[Question] = ()
     owed: Sequence[OwedNotice] = ()
-    """What other parties are to be told of messages that we sent for them (R-13)."""
+    """Notices to other parties about messages that we sent for them (R-13)."""
     waits: Mapping[tuple[Waiter, str], int | None] = {}
-    """Deadlines that moved, by machine and MessageId; None where nothing is waited for any more."""
+    """Deadlines that changed, by machine and MessageId; None: nothing is awaited any more."""
 
 
 class Released(Word, kw_only=True):
-    """What a step answers to whoever runs it, where something is to leave as well."""
+    """The result of a step that may want to send something as well."""
 
     leaving: Leaving | None = None
     """Released after the commit, before the answer is given."""
 
 
 def together(leavings: Sequence[Leaving]) -> Leaving:
-    """What several runs in one transaction want to leave."""
+    """What several runs in one transaction want to send."""
     waits: dict[tuple[Waiter, str], int | None] = {}
     for one in leavings:
         waits.update(one.waits)

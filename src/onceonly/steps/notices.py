@@ -1,7 +1,7 @@
 """DeliveryFailure notices to the From Party that are owed (seed 001 §1.6, ruling R-14).
 
-A notice is owed durably from the step that found the message undeliverable, until the transport
-took it or it was tried often enough, or until there is a newer one about its message.
+A notice is owed durably from the step that found the message undeliverable. It is owed until the
+transport took it, or all its retries are used up, or there is a newer notice about the message.
 """
 
 from onceonly.message.agreement import Agreement
@@ -17,8 +17,9 @@ from onceonly.store.contract.entries import OwedNotice, Role
 from onceonly.store.contract.store import Snapshot, Transaction
 
 RETRIES_MAX = 60
-"""Of a notice, whatever Retries of its message: it is the last word about it. With the default
-RetryInterval they last an hour, more than a restart of the partner takes."""
+"""Most retries of a notice, whatever Retries of its message is, since nothing is sent about the
+message after it. With the default RetryInterval they last an hour, more than a restart of the
+partner takes."""
 
 
 def are_sent(profile: Profile, terms: DeliveryTerms) -> bool:
@@ -37,7 +38,7 @@ def agreement_of(snapshot: Snapshot, house: House, notice: OwedNotice) -> Agreem
 
 
 def park(txn: Transaction, ground: Ground, notice: OwedNotice, reason: str) -> None:
-    """It met a bug of ours: it is owed no more, and an operator is told so (R-43)."""
+    """The notice met a bug of ours: it is not owed any more, and an operator is told (R-43)."""
     if txn.find_owed_notice(notice.key) is None:
         return
     key, now = notice.key, ground.now
@@ -55,10 +56,10 @@ def note_posted(
     agreement: Agreement,
     transmission: Transmission,
 ) -> bool:
-    """It was posted once more; whether it is still owed."""
+    """Note that the notice was posted once more; returns whether it is still owed."""
     tried = notice.attempts + 1
     is_over = transmission.outcome is Outcome.ACCEPTED or tried > RETRIES_MAX
-    # What became owed about the message meanwhile stays owed.
+    # A newer notice about the message, which became owed in between, stays owed.
     is_latest = txn.find_owed_notice(notice.key) == notice
     if is_latest and is_over:
         txn.remove_owed_notice(notice.key)

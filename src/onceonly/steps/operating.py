@@ -1,7 +1,7 @@
-"""What an operator asks for, as work for the machines of the messages and pairs that it is about.
+"""What an operator asks for, as work for the machines of messages and pairs.
 
-Each function looks inside the step whether that may be done, and says what there is to do. Raises
-`LocalError` before anything is written.
+Each function checks inside the step whether the request is allowed, and returns the work to do. It
+raises `LocalError` before anything is written.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ from onceonly.store.contract.entries import Incident, OutboundEntry, Role
 from onceonly.store.contract.store import Transaction
 
 UNSENT_BATCH = 100
-"""Messages that go out again in one step: it stays short, however many failed."""
+"""Most messages that are sent again in one step, so that the step stays short."""
 
 _OVER = frozenset({OutboundStatus.FAILED, OutboundStatus.EXPIRED, OutboundStatus.CANCELLED})
 """Statuses in which there is nothing left to take back."""
@@ -36,7 +36,7 @@ _OVER = frozenset({OutboundStatus.FAILED, OutboundStatus.EXPIRED, OutboundStatus
 def cancel(
     txn: Transaction, ground: Ground, message_id: str, *, is_for_new_version: bool
 ) -> Sequence[Work]:
-    """Take a message back: at once where nothing left, else by asking the receiver (R-08).
+    """Take a message back: at once if no byte left, otherwise by asking the receiver (R-08).
 
     Raises `LocalError` (NotFound, NotCancellable).
     """
@@ -78,7 +78,7 @@ def send_again(
 
 
 def send_unsent(txn: Transaction, ground: Ground, agreement_id: str) -> Sequence[Work]:
-    """Send as new messages what failed or expired before a byte of it left (R-41).
+    """Send messages that failed or expired before a byte of them left as new ones (R-41).
 
     Raises `LocalError` (QueueFull).
     """
@@ -89,7 +89,7 @@ def send_unsent(txn: Transaction, ground: Ground, agreement_id: str) -> Sequence
 
 
 def inquire(txn: Transaction, ground: Ground, message_id: str) -> Sequence[Work]:
-    """Ask the partner how the message stands. Raises `LocalError` (NotFound, NeverSent)."""
+    """Ask the partner about the message. Raises `LocalError` (NotFound, NeverSent)."""
     del ground
     if is_unsent(_found(txn, message_id)):
         raise LocalError("NeverSent", "no byte of the message has left this gateway")
@@ -97,7 +97,7 @@ def inquire(txn: Transaction, ground: Ground, message_id: str) -> Sequence[Work]
 
 
 def take_up(txn: Transaction, ground: Ground, message_id: str, reason: str) -> Sequence[Work]:
-    """Let what was parked on its way out go on (R-43). Raises `LocalError` (NotParked)."""
+    """Let an outbound message that was parked go on (R-43). Raises `LocalError` (NotParked)."""
     del ground
     view = txn.find_outbound_view(message_id)
     if view is not None and view.resent_as is not None:
@@ -108,7 +108,7 @@ def take_up(txn: Transaction, ground: Ground, message_id: str, reason: str) -> S
 def note_parked(
     txn: Transaction, ground: Ground, incident: Incident, message_id: str
 ) -> Sequence[Work]:
-    """An operator has seen the incident of what nobody sends any more."""
+    """An operator has seen the incident of a message that is not sent any more."""
     at = ground.now.at
     txn.resolve_parked(incident.role, incident.pair, message_id, at=at)
     return ()
@@ -134,7 +134,7 @@ def _found(txn: Transaction, message_id: str) -> OutboundEntry:
 
 
 def _check_ours(ground: Ground, entry: OutboundEntry) -> None:
-    """Only its From Party may take back what we carry for it, and hears of its end (I37)."""
+    """A message that we carry for others can be taken back only by its From Party (I37)."""
     agreement = ground.house.agreements.find(entry.agreement_id)
     if agreement is not None and agreement.is_route:
         raise LocalError("NotCancellable", f"the message is {entry.pair.from_party}'s, not ours")

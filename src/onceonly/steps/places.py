@@ -1,17 +1,19 @@
-"""Rows of a job find their places: which number each has, and what it answers.
+"""The place of each row of a job: which number it gets, and what its caller is told.
 
-Tasks of a run may be tried again, in another order and with a newer run over what an older one
-left. Knows what a row is told apart by; must not know when a job is released.
+Tasks of a run may be tried again, in another order, and a newer run may stage the rows of an older
+one again. Knows how rows are told apart; must not know when a job is released.
 
-Under a named run numbers are in blocks, one per task. One attempt of a task stages at a time, the
-latest, and each hands over its rows in rising order. So a message that is found further up in the
-block was put there by an earlier attempt, and moves; one that is found further down is a row of
-this attempt, and its second one is a replay.
+In a named run numbers are in blocks, one per task. Only one attempt of a task stages at a time, the
+latest, and each attempt hands over its rows in rising order. So a message that is found at a higher
+number of the block was put there by an earlier attempt, and is moved. One that is found at a lower
+number is a row of this attempt, so its second row is a replay.
 
-Where a number has another message that was sent, the row has the same number one storey up; what
-makes way for a row of a later attempt is put aside, until its own row comes. What an earlier run
-has rejected or replayed stands until this one is released, since this one may be dropped; then it
-is overtaken, and its number is free (`store.jobs`).
+A caller's number can be taken by another message that was sent already. Then the row gets the same
+number on the next *storey*: there are 127 storeys, each with room for all numbers of callers, and
+storey n begins at n * 2^56. A staged row that stands in the place of a row of a later attempt is
+moved to the end ("put aside"), until a later attempt hands it over too. The outcomes "rejected" and
+"replayed" of an earlier run keep their places until the present run is released, since it may be
+dropped. After the release they are overtaken, and their numbers are free (`store.jobs`).
 """
 
 from collections.abc import Callable
@@ -26,24 +28,25 @@ from onceonly.store.contract.jobs import Job, JobRow, RowOutcome, Run
 from onceonly.store.contract.store import Transaction
 
 NUMBER_BITS = 56
-"""Callers' numbers are below 2^56; above them lie storeys with room for as many each."""
+"""Callers' numbers are below 2^56; each storey above them has room for as many."""
 
 STOREYS = 127
+"""How many places one number of a caller can have."""
 
 ASIDE_FROM = STOREYS << NUMBER_BITS
-"""Number of the first row that is put aside: all above it leave last."""
+"""Number of the first row that is put aside; rows from here on are sent last."""
 
 BLOCK_BITS = 32
 """Numbers of one block: the rows of one task of a named run."""
 
 
 class RowName(Word):
-    """What a row calls itself."""
+    """The names that its caller gave a row."""
 
     number: int | None = None
-    """The caller's number for the row; None gives it the next, or its MessageId's own."""
+    """The caller's number for the row; None: the next free one, or the one its MessageId has."""
     message_id: str | None = None
-    """Whether or not it can be the id of a message."""
+    """As the caller wrote it; it need not be a legal MessageId."""
 
 
 class RowAnswer(Word):
@@ -65,7 +68,7 @@ class Wanted(Word):
 
 
 class Staging:
-    """Rows of one run of a job in one step. Nothing here raises once something is written."""
+    """Stages rows of one run of a job in one step. Nothing raises after the first write."""
 
     def __init__(self, txn: Transaction, ground: Ground, job: Job, run: Run) -> None:
         self._txn = txn
@@ -80,7 +83,7 @@ class Staging:
         return self._run.name is not None
 
     def take(self, row: RowName, wanted: Wanted | LocalError) -> RowAnswer:
-        """The outcome of the row, which is the one it had where it was here before."""
+        """The outcome of the row; if the same row was staged before, its outcome of then."""
         if isinstance(wanted, LocalError):
             return self._refuse(row, wanted)
         message_id = wanted.draft.message.message_id
@@ -113,7 +116,10 @@ class Staging:
         return self._run_of(row).released_at is not None
 
     def _gives_way(self, known: JobRow, row: RowName) -> bool:
-        """Whether what waits there is of a run that is over, or of this row when it was another."""
+        """Whether a staged message may be replaced: its run is over, or it has this row's number.
+
+        In an unnamed run only the first.
+        """
         if known.run == self._run.number:
             return self._is_named and _is_at(known, row.number)
         return self._is_named or not self._run_of(known).is_open
@@ -122,7 +128,7 @@ class Staging:
         is_same = known.fingerprint == wanted.fingerprint
         if is_same and known.run == self._run.number:
             return self._adopt(row, known)
-        # Another run's is staged anew: a mended name or type of a payload is no other content.
+        # A row of another run is staged again: a corrected name or type of a payload counts.
         self._txn.forget_row(self._job.job_id, known.row)
         return self._take_unknown(row, wanted)
 
@@ -135,7 +141,7 @@ class Staging:
         return self._answer(changed(known, row=number), RowOutcome.ACCEPTED)
 
     def _vacate(self, number: int | None) -> None:
-        """A row that is kept elsewhere: what an earlier attempt has put in its place goes."""
+        """Remove what an earlier attempt put at the number of a row that is kept elsewhere."""
         if not self._is_named or number is None:
             return
         place, _ = self._find_place(number, lambda _: False)
@@ -183,7 +189,7 @@ class Staging:
         return self._txn.find_accepted_row(self._job.job_id, message_id) is not None
 
     def _stands(self, before: JobRow) -> bool:
-        """Whether it is what an earlier run was told, until this one is released."""
+        """Whether it is an outcome of an earlier run, which stays until this one is released."""
         is_outcome = before.outcome is RowOutcome.REPLAYED or _is_refusal(before)
         return self._is_named and is_outcome and self._is_released(before)
 
@@ -228,7 +234,7 @@ class Staging:
         return self._answer(kept, outcome)
 
     def _stay(self, row: JobRow) -> RowAnswer:
-        """A replayed or rejected row is as it was; it goes with the run that staged it last."""
+        """A replayed or rejected row keeps its outcome; its run is the one that staged it last."""
         if row.run != self._run.number and not self._is_released(row):
             self._txn.put_job_row(self._job.job_id, changed(row, run=self._run.number))
         return self._answer(row, row.outcome)
@@ -271,24 +277,24 @@ class Staging:
 
 
 def _is_refusal(row: JobRow) -> bool:
-    """Whether its caller was told; what was accepted and refused behind its release was not."""
+    """Whether it was refused when it was staged; a row refused after its release was accepted."""
     return row.outcome is RowOutcome.REJECTED and not row.fingerprint
 
 
 def _is_at(known: JobRow, number: int | None) -> bool:
-    """Whether the row has this number, on whichever storey."""
+    """Whether the row has this number, on any storey."""
     return known.row < ASIDE_FROM and known.row % (1 << NUMBER_BITS) == number
 
 
 def _is_left_behind(known: JobRow, number: int) -> bool:
-    """Whether an earlier attempt of the task has put the row where it is."""
+    """Whether an earlier attempt of the task put the row at its place."""
     before = known.row % (1 << NUMBER_BITS)
     is_above = before > number and before >> BLOCK_BITS == number >> BLOCK_BITS
     return is_above or known.row >= ASIDE_FROM
 
 
 def actor_of(job: Job) -> str:
-    """As whom the job's rows are in the journal."""
+    """The name of the job in the column `actor` of the journal."""
     return f"job:{job.job_id}"
 
 

@@ -1,4 +1,4 @@
-"""The application's progress with its inbox, as the steps of it write it (R-29, I44)."""
+"""The steps that write how far the application is with its inbox (R-29, I44)."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ from onceonly.store.contract.entries import InboxItem, InboxStanding, OwedNotice
 from onceonly.store.contract.store import Snapshot, Transaction
 
 REPORTED_PER_STEP = 200
-"""Items whose state moves in one step: some 20 ms in which no other step runs."""
+"""Most items whose state changes in one step: about 20 ms in which no other step runs."""
 
 
 def report(txn: Transaction, ground: Ground, item: InboxItem, processing: ProcessingState) -> None:
@@ -34,10 +34,11 @@ def report(txn: Transaction, ground: Ground, item: InboxItem, processing: Proces
 def report_some(
     txn: Transaction, ground: Ground, after: int, up_to: int, processing: ProcessingState
 ) -> tuple[int, int | None]:
-    """Record the state for the next items above `after`: how many it moved, and the last offset.
+    """Record the state for the next items above `after`: how many changed, and the last offset.
 
-    None where there are no more. What has come further stays as it is; what the application
-    refused, and whose agreement is configured no more, is left alone.
+    The offset is None if there are no more items. An item that is already in a later state stays as
+    it is. So does one that the application refused, and one whose agreement is not configured any
+    more.
     """
     items = txn.list_unfinished(after, up_to, processing, REPORTED_PER_STEP)
     count = sum(_move(txn, ground, item, processing) for item in items)
@@ -65,7 +66,7 @@ def refuse(txn: Transaction, ground: Ground, item: InboxItem, reason: str) -> Le
 
 
 def standing_of(snapshot: Snapshot, item: InboxItem) -> InboxStanding:
-    """How the item stands: that of its offset, since several may have its MessageId (R-16).
+    """The standing of the item, found by its offset: several may have its MessageId (R-16).
 
     Raises `LocalError` (NotFound).
     """
@@ -76,7 +77,7 @@ def standing_of(snapshot: Snapshot, item: InboxItem) -> InboxStanding:
 
 
 def not_found(message_id: str | None, offset: int | None) -> LocalError:
-    """There is no such item."""
+    """The error for an item that does not exist."""
     named = "message" if message_id is None else f"message {message_id!r}"
     place = "" if offset is None else f" at offset {offset}"
     return LocalError("NotFound", f"no {named} in the inbox{place}")
@@ -101,7 +102,7 @@ def _put(
     processing: ProcessingState,
     rows: Sequence[Journal],
 ) -> None:
-    # Made first: an agreement that is configured no more is found out before anything is written.
+    # Made first: if the agreement is not configured any more, it raises before any write.
     records = _records(ground, item.message, rows)
     if records:
         txn.put_processing(item.offset, processing)

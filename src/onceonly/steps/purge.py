@@ -1,4 +1,4 @@
-"""What nobody needs any more is forgotten, with a row that says so in the same step (R-19)."""
+"""Forget what is not needed any more, with a journal row about it in the same step (R-19)."""
 
 from collections.abc import Callable
 
@@ -9,25 +9,25 @@ from onceonly.store.contract.jobs import JobPurge
 from onceonly.store.contract.store import Transaction
 
 ROWS_PER_STEP = 200
-"""Messages forgotten in one step: some 10 ms in which no other step runs."""
+"""Most messages forgotten in one step: about 10 ms in which no other step runs."""
 
 
 def purge(txn: Transaction, ground: Ground, forget: Callable[[Transaction], int], what: str) -> int:
-    """Let `forget` forget some; how many."""
+    """Call `forget` once, and note the result; returns how many were forgotten."""
     count = forget(txn)
     note(txn, ground, count, what)
     return count
 
 
 def purge_jobs(txn: Transaction, ground: Ground, before_at: int, after: int) -> JobPurge:
-    """Forget rows of jobs that nobody released, or whose messages are forgotten."""
+    """Forget rows of jobs that were never released, or whose messages are forgotten."""
     purged = txn.purge_jobs(before_at, ROWS_PER_STEP, after)
     note(txn, ground, purged.forgotten, "rows of jobs")
     return purged
 
 
 def forget_pairs(txn: Transaction, ground: Ground, before_at: int) -> int:
-    """Forget the counters of sending pairs that were idle since then; how many."""
+    """Forget the counters of sending pairs that were idle since `before_at`; returns how many."""
     pairs = txn.list_idle_pairs(before_at)
     for pair in pairs:
         txn.forget_pair(pair)
@@ -39,7 +39,7 @@ def forget_pairs(txn: Transaction, ground: Ground, before_at: int) -> int:
 
 
 def note(txn: Transaction, ground: Ground, count: int, what: str) -> None:
-    """Write the row of what was forgotten."""
+    """Write the row about what was forgotten; none if nothing was."""
     if count:
         rows = ground.house.rows
         txn.append((rows.about_gateway(Event.PURGED, ground.now, f"{count} {what}"),))

@@ -1,8 +1,8 @@
 """The recovery machine inside one transaction: read, `step`, write; and the questions it asks.
 
 Knows which facts of the stored message the machine reads, and what a new version of a message is.
-What the machine wants of the message and its pair is told them by `turn`; a question leaves only
-after the commit. Levels 2 to 5 of seed 004, ruling R-21.
+`turn` passes on what the machine wants of the message and its pair; a question is sent only after
+the commit. Levels 2 to 5 of seed 004, ruling R-21.
 """
 
 from collections.abc import Sequence
@@ -32,10 +32,10 @@ class Recoveries:
         self._changed: set[str] = set()
         self.questions: list[Question] = []
         self.waits: dict[tuple[Waiter, str], int | None] = {}
-        """Deadlines that moved."""
+        """Deadlines that changed."""
 
     def step(self, message_id: str, event: RecoveryEvent, agreement: Agreement) -> Sequence[Effect]:
-        """Run the machine; returns what it wants done, its questions left out."""
+        """Run the machine; returns what it wants done, except its questions."""
         before = self._state(message_id)
         after, effects = recovering.step(before, event, self._ground.now, agreement.terms)
         left = [effect for effect in effects if not isinstance(effect, Inquire)]
@@ -74,12 +74,12 @@ class Recoveries:
         self._put(message_id, before, changed(before, replaced_by=by))
 
     def expect(self, message_id: str, recovery: Recovery) -> None:
-        """Keep the recovery of a fresh message whose response is expected."""
+        """Keep the recovery of a new message whose response is expected."""
         self._states[message_id] = recovery
         self._changed.add(message_id)
 
     def write(self) -> None:
-        """Write what changed; again after it, nothing is left to write."""
+        """Write what changed since the last call."""
         for message_id in self._changed:
             self._txn.put_recovery(message_id, self._states[message_id])
         self._changed.clear()

@@ -1,4 +1,4 @@
-"""What a partner answers to an inquiry of ours, taken to the machine that asked.
+"""What a partner answers to an inquiry of ours, passed on to the machine that asked.
 
 What the answer means is decided in `protocol/sending.py` (level 2) and `protocol/recovering.py`
 (levels 3 to 5).
@@ -38,7 +38,7 @@ def is_answer_to(question: Question, report: Report, profile: Profile, caller: C
 
 
 def asked_before(snapshot: Snapshot, house: House, report: Report) -> Question | None:
-    """The inquiry of an earlier life of this process, or one that was forgotten since."""
+    """The inquiry, if it was asked before the last start, or is not remembered any more."""
     entry = snapshot.find_outbound(report.about) if report.about else None
     inquiry_id = report.header.ref_to_message_id
     agreement = None if entry is None else house.agreements.find(entry.agreement_id)
@@ -57,7 +57,7 @@ def asked_before(snapshot: Snapshot, house: House, report: Report) -> Question |
 
 
 def take(txn: Transaction, ground: Ground, question: Question, report: Report) -> Leaving | None:
-    """Take the answer; None where the message that it is about is forgotten."""
+    """Take the answer; None if the message that it is about is forgotten."""
     if question.message_id is None:
         said = "takes messages" if report.is_accepted else "takes no messages"
         pong = Journal(Event.PONG_RECEIVED, reason=said)
@@ -82,7 +82,7 @@ def _told_by(
         case InquiryKind.PING:
             return [RecoveryWork(message_id, PongReceived(report.is_accepted))]
         case InquiryKind.STATUS:
-            # By rule only what may be taken: refusal and remedy would chase each other.
+            # If it was refused, no rule resends it: refusals and resends would never end.
             is_refused = was_refused(entry.state, ground.now)
             told = recovering.ReportReceived(
                 report.status,

@@ -1,8 +1,8 @@
-"""The routes that messages take through this gateway, and what may pass along them.
+"""The routes that messages take through this gateway, and which messages a route accepts.
 
-Knows where a message goes on from here, what must be true of its RoutingHeaders, and which next
-hop a signal came from. Every address is the route's, never the message's (R-26). Seeds 000 §4.1.2
-and 001 §1.3.4; invariant I38.
+Knows the next hop of a message, what must be true of its RoutingHeaders, and which next hop a
+signal came from. Every address comes from the route, never from the message (R-26). Seeds 000
+§4.1.2 and 001 §1.3.4; invariant I38.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -29,23 +29,23 @@ from onceonly.store.contract.entries import StoredPayload
 
 
 class Passage(Word):
-    """One copy of a message at our door, with its payloads at hand and kept."""
+    """One copy of a message that arrived, with its payloads at hand and kept."""
 
     route: Route
     message: Message
-    """Under the names of the route: its parties' first PartyIds."""
+    """With the names of the route: the first PartyIds of its parties."""
     previous: RoutingHeader
     """The hop that brought it."""
     hop: int
     """Number of the RoutingHeader that we add."""
     package: Package
-    """What goes to the next hop."""
+    """What is sent to the next hop."""
     payloads: Sequence[StoredPayload]
     digests: Digests
 
     @property
     def is_answered(self) -> bool:
-        """Whether an acknowledgement will come for it."""
+        """Whether an acknowledgement is expected for it."""
         method = self.previous.reliable_messaging_method or self.route.terms.method
         return (
             self.message.semantics is not DeliverySemantics.BEST_EFFORT
@@ -54,7 +54,7 @@ class Passage(Word):
 
 
 class Routes:
-    """The configured routes. `our_uris` are all that this gateway announces."""
+    """The configured routes. `our_uris` are all URIs that this gateway announces."""
 
     def __init__(self, routes: Iterable[Route], *, our_uris: Collection[str]) -> None:
         self._by_id = {route.id: route for route in routes}
@@ -119,7 +119,7 @@ class Routes:
         routing: Sequence[RoutingHeader],
         profile: Profile,
     ) -> None:
-        """Raise `RemoteError` for what must not go on along `route`; its payloads are no matter."""
+        """Raise `RemoteError` if the message must not go on along `route`; ignores its payloads."""
         previous = routing[-1]
         if profile is not route.profile:
             raise RemoteError(
@@ -144,7 +144,7 @@ class Routes:
         if len(routing) >= route.hops_max:
             raise RemoteError(
                 ErrorCode.INCONSISTENT,
-                f"{len(routing)} hops are behind the message, of {route.hops_max} at most",
+                f"the message has made {len(routing)} hops, of {route.hops_max} at most",
             )
         if message.sync_reply_mode not in (None, SyncReplyMode.NONE):
             raise RemoteError(
@@ -153,14 +153,14 @@ class Routes:
 
 
 def _may_name(route: Route, agreement_id: str) -> bool:
-    """Whether what passes along the route may be under the agreement; a signal may name none."""
+    """Whether the route is open for messages of the agreement; a signal may name none."""
     return not agreement_id or route.agreement_id in (None, agreement_id)
 
 
 def is_accepted(route: Route, message: Message, previous: RoutingHeader) -> bool:
-    """Whether the delivery becomes ours: agreed, and asked for by ackRequested (S1-48).
+    """Whether we take over the delivery: it is agreed, and ackRequested asks for it (S1-48).
 
-    Raises `RemoteError` (NotSupported) where a signed acknowledgement of ours is asked for.
+    Raises `RemoteError` (NotSupported) if a signed acknowledgement of ours is asked for.
     """
     method = previous.reliable_messaging_method or route.terms.method
     if (
@@ -194,7 +194,7 @@ def as_agreement(route: Route) -> Agreement:
 def as_previous_hop(route: Route, agreement_id: str, our_uri: str) -> Agreement:
     """The way back along the route, for a notice from us to the From Party (seed 001 §1.6).
 
-    Who finds the problem is named by its URI, which is what the previous hop knows of us.
+    We, who found the problem, are named by our URI, since the previous hop knows us by that.
     """
     return Agreement(
         id=agreement_id,

@@ -20,7 +20,7 @@ from onceonly.wire.timestamp import cut_to_milliseconds
 
 
 def outcome_of(row: Record) -> Transmission:
-    """How a transmission ended, as its row tells; whether bytes left is in the state alone."""
+    """How a transmission ended, from its row; only the state knows whether bytes left."""
     assert row.outcome is not None, "a row about a transmission has its outcome"
     return Transmission(
         Outcome(row.outcome), bytes_left=True, status_code=row.status_code, detail=row.reason or ""
@@ -28,9 +28,9 @@ def outcome_of(row: Record) -> Transmission:
 
 
 def at_what_waits(row: Record, message_id: str, pair: Pair | None, what: str) -> Record:
-    """The row of what was refused, at the message that it answers, which waits on.
+    """The row about a refused package, written again for the message that waits for it.
 
-    `pair` is that of a message of ours.
+    `pair` is the pair of that message, if it is ours.
     """
     return Record(
         party=row.party,
@@ -51,8 +51,8 @@ def at_what_waits(row: Record, message_id: str, pair: Pair | None, what: str) ->
 
 
 SOME_HOP = 0
-"""`hop` of a row that an intermediary wrote where the number of its hop is not at hand; in all
-other rows of intermediaries it counts the RoutingHeaders, and in everybody else's it is empty."""
+"""`hop` of a row of an intermediary that does not know the number of its hop. In all other rows of
+intermediaries it counts the RoutingHeaders; in rows of everybody else it is empty."""
 
 
 class Rows:
@@ -72,7 +72,7 @@ class Rows:
         endpoint: str | None = None,
         digests: Digests | None = None,
     ) -> Record:
-        """A row about a message whose header stands in an earlier row."""
+        """A row about a message whose header is in an earlier row."""
         return Record(
             party=self._owner,
             event=effect.event,
@@ -111,7 +111,7 @@ class Rows:
     ) -> Record:
         """A row with everything of the header that evidence needs.
 
-        `ack_requested` is what the hop asks for that brings the message, or takes it away.
+        `ack_requested` is of the hop that brings the message here, or takes it from here.
         """
         return Record(
             party=self._owner,
@@ -146,7 +146,7 @@ class Rows:
     def submitted(
         self, message: Message, agreement: Agreement, effect: Journal, now: Now, digests: Digests
     ) -> Record:
-        """The row about a message of ours, with its times as its header will have them."""
+        """The row about a message of ours, with its times as they will be in its header."""
         terms, profile = agreement.terms, agreement.profile
         row = self.with_header(
             message,
@@ -167,7 +167,7 @@ class Rows:
     def about_pair(
         self, pair: Pair, message_id: str | None, direction: Direction, effect: Journal, now: Now
     ) -> Record:
-        """A row about a pair, and the message that has the turn, if one has it."""
+        """A row about a pair, and about the message that has the turn, if there is one."""
         return Record(
             party=self._owner,
             event=effect.event,
@@ -183,7 +183,7 @@ class Rows:
     def refused_submission(
         self, message_id: str | None, error: LocalError, actor: str, now: Now
     ) -> Record:
-        """A row about what was handed to us and never became a message, so it has no key."""
+        """A row about a submission that was refused; it never became a message with a key."""
         return Record(
             party=self._owner,
             event=Event.REJECTED,
@@ -204,13 +204,13 @@ class Rows:
 
 
 def _agreed_semantics(message: Message, agreement: Agreement) -> DeliverySemantics:
-    """What was agreed, where the wire has no word for it (R-16, R-17)."""
+    """The agreed semantics, if the wire has no word for it (R-16, R-17)."""
     agreed = agreement.terms.semantics
     return agreed if message.semantics is agreed.on_wire else message.semantics
 
 
 def _with_method(reason: str | None, agreement: Agreement) -> str | None:
-    """Evidence that no acknowledgement was agreed, so that nobody looks for one."""
+    """Says in the row that no acknowledgement was agreed, so that nobody looks for one."""
     if agreement.terms.method is ReliableMessagingMethod.EBXML:
         return reason
     return METHOD_TRANSPORT if reason is None else f"{METHOD_TRANSPORT}; {reason}"

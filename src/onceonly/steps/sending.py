@@ -1,8 +1,7 @@
-"""The sending machines inside one transaction: work goes in, what must leave comes out.
+"""The sending machines inside one transaction: work goes in, and what must be sent comes out.
 
-A message, its pair and its recovery are three machines; `run` carries the words of one to the
-others until none has more to say (`turn`), and returns what must leave the house once the commit
-has returned.
+A message, its pair and its recovery are three machines. `run` passes on what one machine says to
+the others until none has more to say (`turn`), and returns what must be sent after the commit.
 """
 
 from collections import deque
@@ -27,7 +26,7 @@ def run(
 ) -> Leaving:
     """Carry out `work` and all that follows from it.
 
-    `entry` and `draft` are what the caller has at hand of the message that it is about.
+    `entry` and `draft`: the message, if the caller has read it already.
     """
     turn = Turn(txn, ground, draft)
     if entry is not None:
@@ -42,7 +41,7 @@ def run(
 
 
 def enqueue(txn: Transaction, ground: Ground, draft: Draft, state: Outbound) -> Leaving:
-    """In the step that stores the message: give it its turn if its pair is free."""
+    """Give a message its turn if its pair is free; called in the step that stores it."""
     message = draft.message
     entry = OutboundEntry(message.message_id, message.pair, message.agreement_id, state)
     return run(txn, ground, (queued(ground.house, entry),), entry=entry, draft=draft)

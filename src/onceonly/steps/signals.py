@@ -31,7 +31,7 @@ from onceonly.wire.envelope import About, boundary_for, encode
 
 
 class Hop(Word):
-    """Between which MSHs a signal travels, and what it copies from the message it is about."""
+    """Between which MSHs a signal is sent, and what it copies from the message it is about."""
 
     our_uri: str
     their_uri: str
@@ -41,7 +41,7 @@ class Hop(Word):
 
 
 def hop_back(admitted: AdmittedMessage) -> Hop:
-    """The way of a signal about a message that was received (S0-61 to S0-63, S1-40)."""
+    """Where a signal about a received message goes (S0-61 to S0-63, S1-40)."""
     return Hop(
         admitted.hop.receiver_uri,
         admitted.hop.sender_uri,
@@ -52,17 +52,17 @@ def hop_back(admitted: AdmittedMessage) -> Hop:
 
 
 def hop_to(house: House, agreement: Agreement, conversation_id: str) -> Hop:
-    """The way to the partner where no RoutingHeader is at hand: as was agreed."""
+    """Where a signal to the partner goes if no RoutingHeader is at hand: as was agreed."""
     return Hop(house.uri, agreement.receiver_uri, agreement.profile, agreement.id, conversation_id)
 
 
 def hop_of_rejection(house: House, about: About, agreement: Agreement) -> Hop:
-    """The way of the word that what came could not be taken as a message at all."""
+    """Where the error goes that a package could not be read as a message at all."""
     sender_uri = about.sender_uri if about.sender_uri and is_uri(about.sender_uri) else None
     return Hop(
         house.uri,
         sender_uri or agreement.receiver_uri,
-        # Whoever does not speak the profile that was agreed hears why in his own.
+        # A sender that uses another profile than agreed is answered in the profile that it used.
         about.profile or agreement.profile,
         about.agreement_id or agreement.id,
         about.conversation_id or "unknown",
@@ -76,7 +76,7 @@ def acknowledgment(
     hop = hop_back(admitted)
     header = signal_header(ground, hop, admitted.message.message_id)
     element = None
-    # Seed 001 §1.3.3.1: where ackRequested is Signed or Unsigned; Signed was refused before.
+    # Seed 001 §1.3.3.1: if ackRequested is Signed or Unsigned; Signed was refused before.
     if admitted.terms.ack_requested is not AckRequested.NONE:
         element = AcknowledgmentElement(
             timestamp_at=ground.now.at, from_ids=admitted.agreement.our_ids
@@ -164,7 +164,7 @@ def entry_of(answer: Answer | AnswerUpstream) -> ErrorEntry:
 
 
 def answer_of(refusal: RemoteError) -> Answer:
-    """What a refusal says to whoever sent what was refused."""
+    """What the sender of a refused package is told."""
     return Answer(refusal.code, refusal.severity, refusal.description)
 
 
@@ -191,6 +191,6 @@ def outcome_row(event: Event, transmission: Transmission, reason: str | None = N
 
 
 def key_of_rejection(about: About, agreement: Agreement) -> MessageKey:
-    """The message that a package names which could not be taken as one."""
+    """The key of the message that an unreadable package names."""
     assert about.message_id is not None, "only what has a MessageId is answered"
     return MessageKey(agreement.their_party, agreement.our_party, about.message_id)

@@ -1,13 +1,14 @@
-"""Jobs: messages that are staged in bulk, and queued once their job is released.
+"""Jobs: messages that are staged in bulk, and queued after their job is released.
 
-Staging stores and sends nothing, so that whoever hands over many messages can be interrupted
-anywhere and come again. A row is known by its number: the same row again is the same row, another
-one with its MessageId is a replay, and each has one outcome. A release is one write; what it owes
-is moved to the queues in steps, and asked of the store again after every start.
+Staging stores messages and sends none of them, so a caller with many messages can be interrupted
+at any point and start again. A row is known by its number. The same row again changes nothing;
+another row with the same MessageId is a replay; and each row has one outcome. A release is one
+write. After it the rows are moved to the queues in steps, and after every start the store is asked
+again which released rows are still to be moved.
 
-A caller that starts anew names its *run*. Of the named runs of a job the newest alone may stage:
-what it stages takes the place of what the others have staged under the same MessageId, and it is
-released without them. How its rows find their places is in `places`.
+A caller that starts again gives its *run* a name. Of the named runs of a job only the newest may
+stage. What it stages replaces what the others have staged under the same MessageId, and it is
+released without them. How rows get their places is in `places`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,10 +24,10 @@ from onceonly.store.contract.jobs import Job, RowOutcome, Run, StagedMessage
 from onceonly.store.contract.store import Transaction
 
 MOVED_PER_STEP = 100
-"""Messages queued in one step: some 20 ms in which no other step runs."""
+"""Most messages queued in one step: about 20 ms in which no other step runs."""
 
 DROPPED_PER_STEP = 500
-"""Rows forgotten in one step: some 10 ms."""
+"""Most rows forgotten in one step: about 10 ms in which no other step runs."""
 
 
 class Batch(Word):
@@ -35,12 +36,12 @@ class Batch(Word):
     job_id: str
     run: str | None
     claims: Mapping[int, int]
-    """The attempt by the blocks that it stages in."""
+    """For each block that is staged in, the number of the attempt that stages."""
     rows: Sequence[tuple[RowName, Wanted | LocalError]]
 
 
 def stage(txn: Transaction, ground: Ground, batch: Batch) -> list[RowAnswer]:
-    """What became of each row; nothing is sent. Raises `LocalError` (RunOver, AttemptOver)."""
+    """Stage the rows; returns the outcome of each. Raises `LocalError` (RunOver, AttemptOver)."""
     at = ground.now.at
     opened = _open_run(txn, batch.job_id, batch.run)  # Before a write, since it may refuse.
     if opened is not None:
@@ -56,7 +57,7 @@ def stage(txn: Transaction, ground: Ground, batch: Batch) -> list[RowAnswer]:
 def release(
     txn: Transaction, ground: Ground, job_id: str, run: str | None, staged: int | None
 ) -> Job:
-    """Let what is staged go. Raises `LocalError` (NotFound, RunOver, JobChanged)."""
+    """Release what is staged. Raises `LocalError` (NotFound, RunOver, JobChanged)."""
     if txn.find_job(job_id) is None:
         raise unknown_job(job_id)
     for one in _to_release(txn, job_id, run, staged):
@@ -67,9 +68,9 @@ def release(
 
 
 def close_runs(txn: Transaction, ground: Ground, job_id: str, run: str | None) -> None:
-    """Drop the run; without one, all runs of the job that are open."""
+    """Drop the run; if `run` is None, all open runs of the job."""
     if run is not None and txn.find_run(job_id, run) is None:
-        txn.open_run(job_id, run, at=ground.now.at)  # Stragglers of it may come yet.
+        txn.open_run(job_id, run, at=ground.now.at)  # Late requests of it may still come.
     for one in txn.list_unreleased_runs(job_id):
         if one.is_open and run in (None, one.name):
             txn.drop_run(one.number, at=ground.now.at)
@@ -107,7 +108,7 @@ def _move(txn: Transaction, ground: Ground, staged: StagedMessage) -> Leaving | 
 
 
 def _submit(txn: Transaction, ground: Ground, staged: StagedMessage) -> Leaving | None:
-    """None where somebody else has submitted the same since it was staged."""
+    """Submit the message; None if somebody else submitted the same one after it was staged."""
     message = staged.message
     if ground.house.agreements.find(message.agreement_id) is None:
         raise LocalError(
@@ -123,12 +124,12 @@ def _submit(txn: Transaction, ground: Ground, staged: StagedMessage) -> Leaving 
 
 
 def unknown_job(job_id: str) -> LocalError:
-    """There is no such job."""
+    """The error for a job that does not exist."""
     return LocalError("NotFound", f"no job {job_id!r}")
 
 
 def _open_run(txn: Transaction, job_id: str, name: str | None) -> Run | None:
-    """The run, if there is one that is open. Raises `LocalError` (RunOver)."""
+    """The open run of this name, or None. Raises `LocalError` (RunOver)."""
     run = txn.find_run(job_id, name)
     if name is None:
         return run if run is not None and run.is_open else None
@@ -141,7 +142,7 @@ def _open_run(txn: Transaction, job_id: str, name: str | None) -> Run | None:
 
 
 def _check_latest(txn: Transaction, run: Run, claims: Mapping[int, int]) -> None:
-    """Raises `LocalError` (AttemptOver)."""
+    """Raise `LocalError` (AttemptOver) if a later attempt has begun."""
     for block, attempt in claims.items():
         latest = txn.find_block(run.number, block)
         if latest is not None and latest > attempt:
@@ -178,7 +179,7 @@ def _to_release(
 
 
 def _check_same_message(earlier: OutboundView, staged: StagedMessage) -> None:
-    """As `check_same`, of a message whose submission is long over."""
+    """Like `check_same`, for a message that was staged earlier. Raises `LocalError`."""
     then, now = earlier.message, staged.message
     is_same = (earlier.digest, then.agreement_id, then.service, then.action) == (
         staged.digest,

@@ -1,7 +1,7 @@
-"""What an application hands over is stored before anybody says yes (I14).
+"""A message of an application is stored before the submission is answered (I14).
 
-A submission is idempotent on its MessageId or its Idempotency-Key: the same again returns the first
-one; something else under the same name is refused.
+A submission is idempotent by its MessageId or its Idempotency-Key: the same submission again gets
+the answer of the first one; another one under the same name is refused.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ from onceonly.wire.header_digest import header_digest
 
 
 class Names(Word):
-    """What the application calls its submission; None where it leaves the choice to us."""
+    """The names that the application gave its submission; None if it leaves the choice to us."""
 
     message_id: str | None = None
     idempotency_key: str | None = None
@@ -44,11 +44,11 @@ class Receipt(Word):
 
     message_id: str
     is_replayed: bool
-    """The same submission was made before; nothing was added."""
+    """The same submission was made before; nothing new was stored."""
 
 
 class Submitted(Released):
-    """What became of a submission; nothing leaves where nothing was stored."""
+    """The result of a submission; nothing is sent if nothing was stored."""
 
     receipt: Receipt
 
@@ -72,9 +72,9 @@ def submit(txn: Transaction, ground: Ground, draft: Draft, names: Names) -> Subm
 
 
 def _submit_again(txn: Transaction, ground: Ground, earlier: str) -> Submitted:
-    """Under the key of a message that certainly failed: a new one, which the key names now.
+    """Make a new message under the key of one that certainly failed; the key names it from now on.
 
-    The content is the same, and so is what is stored of it (R-41).
+    The content is the same, and so are the stored payloads (R-41).
     """
     check_room(txn, ground.house)
     leaving = sending.run(txn, ground, (AgainWork(earlier, "submitted again under its key"),))
@@ -87,7 +87,7 @@ def _submit_again(txn: Transaction, ground: Ground, earlier: str) -> Submitted:
 def enter_staged(
     txn: Transaction, ground: Ground, draft: Draft, digest: str, *, actor: str
 ) -> Leaving:
-    """Store and queue a draft of earlier, whose id is free; its times begin now."""
+    """Store and queue a draft that was staged earlier, if its id is free; its times begin now."""
     agreement = ground.house.agreement(draft.message.agreement_id)
     message = changed(draft.message, timestamp_at=ground.now.at)
     if agreement.profile.header_has_parameters:
@@ -104,7 +104,7 @@ def enter(
     key: str | None = None,
     actor: str | None = None,
 ) -> Leaving:
-    """Store and queue a message whose names are free."""
+    """Store and queue a message whose MessageId and key are not used yet."""
     message, now = draft.message, ground.now
     agreement = ground.house.agreement(message.agreement_id)
     digests = Digests(digest, header_digest(message, agreement.profile))
@@ -128,16 +128,16 @@ def enter(
 
 
 def room_left(txn: Transaction, house: House) -> int:
-    """How many messages more may wait for a verdict (R-27).
+    """How many more messages may wait for a verdict (R-27).
 
-    Applications and previous hops fill the same queues, and so does a recovery that sends a new
-    version; the store counts all of them.
+    Messages of applications, of previous hops and of a recovery that sends a new version are in the
+    same queues; the store counts all of them.
     """
     return max(0, house.queued_max - txn.count_waiting())
 
 
 def check_room(txn: Transaction, house: House) -> int:
-    """The same; raises `LocalError` (QueueFull) where there is no room."""
+    """Like `room_left`, but raises `LocalError` (QueueFull) if there is no room."""
     left = room_left(txn, house)
     if not left:
         raise queue_full(txn.count_waiting())
@@ -145,15 +145,15 @@ def check_room(txn: Transaction, house: House) -> int:
 
 
 def queue_full(waiting: int) -> LocalError:
-    """No message may wait any more."""
+    """The error for a submission when no more messages may wait."""
     return LocalError("QueueFull", f"{waiting} messages wait for a verdict; queued_max is reached")
 
 
 def with_terms(message: Message, agreement: Agreement, *, wants_element: bool = False) -> Message:
-    """What a header that has them says of the agreed parameters (seed 001 §1.2).
+    """The message with the agreed parameters, for a profile whose header has them (seed 001 §1.2).
 
-    A response asks for nothing in the answer, even where the agreement has it: it is the answer;
-    `wants_element` says that the acknowledgement of its request rides on it.
+    A response asks for nothing in the answer, even if the agreement does, since it is the answer
+    itself. `wants_element`: the response also carries the acknowledgement of its request.
     """
     terms = agreement.terms
     mode = None
@@ -176,7 +176,7 @@ def with_terms(message: Message, agreement: Agreement, *, wants_element: bool = 
 
 
 def _find_earlier(txn: Transaction, names: Names) -> OutboundView | None:
-    """The message that the key names; under a MessageId of before that, the one which has that."""
+    """The message that the key names; if it is a resend, the earlier one with the MessageId."""
     message_id = names.message_id
     if names.idempotency_key is not None:
         message_id = txn.find_message_id_by_key(names.idempotency_key) or message_id
@@ -188,12 +188,12 @@ def _find_earlier(txn: Transaction, names: Names) -> OutboundView | None:
 
 
 def _kinds(message: Message) -> Sequence[tuple[str, str]]:
-    """What each payload is and is called, which its bytes do not say."""
+    """Type and name of each payload, which its bytes do not contain."""
     return [(payload.content_type, payload.name) for payload in message.payloads]
 
 
 def check_same(earlier: OutboundView, message: Message, digest: str, names: Names) -> None:
-    """Raise `LocalError` where what was stored is not what is submitted."""
+    """Raise `LocalError` (MessageIdTaken, IdempotencyKeyTaken) if the stored message differs."""
     then = earlier.message
     same = (
         earlier.digest == digest

@@ -1,4 +1,4 @@
-"""What there is to do of itself: after a start, and when a time has passed."""
+"""Work that nobody asks for: after a start, and when a time has passed."""
 
 from collections.abc import Sequence
 
@@ -12,11 +12,11 @@ from onceonly.steps.work import MessageWork, NextWork, RecoveryWork, Work
 from onceonly.store.contract.store import Snapshot, Transaction
 
 OVERDUE_BATCH = 200
-"""Messages per sweep step: keeps one step short while a backlog expires."""
+"""Most messages in one step of a sweep, so that a step stays short while a backlog expires."""
 
 
 def left_under_way(snapshot: Snapshot) -> list[Work]:
-    """What a stop or a crash left in flight or unanswered, and the queues behind it."""
+    """Messages that a stop or a crash left in flight or unanswered, and the queues of pairs."""
     return [
         *(MessageWork(entry.message_id, Restarted()) for entry in snapshot.list_in_flight()),
         *(NextWork(pair) for pair in snapshot.list_waiting_pairs()),
@@ -43,7 +43,7 @@ def _response_time_passed(snapshot: Snapshot, message_id: str) -> recovering.Res
 
 
 def subject_of(snapshot: Snapshot, work: Work) -> str | None:
-    """The message that work is about; of a queue the one at its head."""
+    """The message that the work is about; for a queue, its first message."""
     if isinstance(work, NextWork):
         head = snapshot.find_next_queued(work.pair)
         return None if head is None else head.message_id
@@ -51,12 +51,12 @@ def subject_of(snapshot: Snapshot, work: Work) -> str | None:
 
 
 def park(message_id: str, reason: str, *, bytes_left: bool) -> MessageWork:
-    """Set a message aside that met a bug on its way out (R-43)."""
+    """The work that parks a message which met a bug on its way out (R-43)."""
     return MessageWork(message_id, Parked(reason, bytes_left))
 
 
 def tell(txn: Transaction, ground: Ground, work: MessageWork | RecoveryWork) -> Leaving:
-    """Tell the machine of a message what happened; nothing, where it is forgotten by now (R-19)."""
+    """Tell the machine of a message what happened; nothing if it is forgotten by now (R-19)."""
     entry = txn.find_outbound(work.message_id)
     known: Sequence[Work] = () if entry is None else (work,)
     return sending.run(txn, ground, known, entry=entry)

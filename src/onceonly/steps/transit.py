@@ -1,4 +1,4 @@
-"""Relay mode: copies that pass, and what the next hop says about them (R-13).
+"""Relay mode: copies that pass through, and what the next hop says about them (R-13).
 
 The machine of `protocol.relaying` decides everything. Seeds 000 §4.1 and 003 §4.
 """
@@ -26,7 +26,7 @@ from onceonly.store.contract.store import Snapshot, Transaction
 
 
 class Heard(Word):
-    """What the machine said to something that happened to the message."""
+    """The result of one event: the entry after it, and the effects of the machine."""
 
     entry: TransitEntry
     effects: Sequence[Effect]
@@ -38,7 +38,8 @@ def arrive(txn: Transaction, ground: Ground, passage: Passage) -> Heard:
     known = txn.find_transit(route.id, message.message_id)
     ours = txn.find_outbound(message.message_id)
     if ours is not None and ours.pair != message.pair:
-        # The next hop's word about it could not be told from its word about ours (R-20).
+        # What the next hop says about the one could not be told from what it says about the other
+        # (R-20).
         raise RemoteError(
             ErrorCode.SECURITY_FAILURE, "another message is on its way under this MessageId"
         )
@@ -47,8 +48,8 @@ def arrive(txn: Transaction, ground: Ground, passage: Passage) -> Heard:
     after, effects = relaying.step(before, event, route.terms)
     if known is None:
         entry = _entry_of(passage, after)
-        # By our clock alone: its Timestamp is for its To Party to judge, which may never forget
-        # (R-17), and nobody is to keep us an entry for a year by naming one.
+        # By our clock alone. Only the To Party judges the Timestamp, and it may keep ids for ever
+        # (R-17); and with a Timestamp of next year nobody can make us keep an entry for a year.
         keep_until_at = schedule.forgettable_at(now.at, now, route.terms)
         txn.add_transit(entry, passage.package, passage.payloads, keep_until_at=keep_until_at)
     else:
@@ -66,7 +67,7 @@ def arrive(txn: Transaction, ground: Ground, passage: Passage) -> Heard:
 def hear(
     txn: Transaction, ground: Ground, entry: TransitEntry, signal: Acknowledgment | ErrorSignal
 ) -> Heard:
-    """Take what the next hop says about a message."""
+    """Take the signal of the next hop about a message."""
     if isinstance(signal, ErrorSignal):
         return advance(txn, ground, entry, [error_received(one) for one in signal.errors])
     if signal.is_receipt:
@@ -76,9 +77,9 @@ def hear(
 
 
 def hear_response(txn: Transaction, ground: Ground, response: Message, caller: Caller) -> None:
-    """Note that a business response shows its request to have arrived (seed 001 §1.3.3 (8b)).
+    """Note that a business response shows that its request arrived (seed 001 §1.3.3 (8b)).
 
-    Nothing is said upstream: the response itself goes there and says it.
+    Nothing is sent upstream for it: the response itself goes there.
     """
     request_id = response.ref_to_message_id
     assert request_id is not None, "a response names its request"
@@ -94,13 +95,13 @@ def hear_response(txn: Transaction, ground: Ground, response: Message, caller: C
 def happen(
     txn: Transaction, ground: Ground, route_id: str, message_id: str, event: RelayingEvent
 ) -> Heard | None:
-    """Tell the machine of the message what happened; None where it is forgotten by now."""
+    """Tell the machine of the message what happened; None if it is forgotten by now."""
     entry = txn.find_transit(route_id, message_id)
     return None if entry is None else advance(txn, ground, entry, [event])
 
 
 def take_up_parked(txn: Transaction, ground: Ground, key: MessageKey, reason: str) -> Heard | None:
-    """On an operator's word: the stored copy goes on once more; None where there is none."""
+    """An operator asks for it: send the stored copy once more; None if there is none."""
     found = (txn.find_transit(route.id, key.message_id) for route in ground.house.routes)
     entry = next((one for one in found if one is not None and one.key == key), None)
     if entry is None:
@@ -112,7 +113,7 @@ def take_up_parked(txn: Transaction, ground: Ground, key: MessageKey, reason: st
 def advance(
     txn: Transaction, ground: Ground, entry: TransitEntry, events: Sequence[RelayingEvent]
 ) -> Heard:
-    """Run the machine of the message, and write what it says."""
+    """Run the machine of the message, and write its new state and its rows."""
     state = entry.state
     effects: list[Effect] = []
     for event in events:
@@ -120,7 +121,7 @@ def advance(
         effects += more
     if state != entry.state:
         if entry.state.status is TransitStatus.REFUSED:
-            # It may have been parked, and goes on after all (R-43).
+            # If it was parked, it goes on now, and its incident is over (R-43).
             name = entry.key.message_id
             txn.resolve_parked(Role.RECEIVER, entry.key.pair, name, at=ground.now.at)
         entry = changed(entry, state=state)
@@ -140,10 +141,10 @@ def find_heard_of(
 
 
 def spoken_of(found: Sequence[TransitEntry], header: SignalHeader) -> TransitEntry | None:
-    """Which of the messages of one id the next hop speaks of; None where that is not clear.
+    """Which of several messages with one id the next hop speaks about; None if that is not clear.
 
-    Two origins may send under one id, by chance or on purpose; what was said of one must not reach
-    the other. Signals copy the agreement and the conversation of their message (S0-63).
+    Two origins may use the same id, by chance or on purpose; what is said about the message of one
+    must not reach the other. Signals copy the agreement and conversation of their message (S0-63).
     """
     if len(found) < 2:
         return next(iter(found), None)
@@ -153,7 +154,7 @@ def spoken_of(found: Sequence[TransitEntry], header: SignalHeader) -> TransitEnt
 
 
 def subject_of(house: House, entry: TransitEntry) -> Subject:
-    """The message, as what is said about it upstream needs it."""
+    """The message, with everything that a signal upstream about it needs."""
     route = house.routes.find(entry.route_id)
     assert route is not None, f"a message in transit was looked up by route {entry.route_id!r}"
     return Subject(
@@ -169,7 +170,7 @@ def subject_of(house: House, entry: TransitEntry) -> Subject:
 def element_upstream(
     entry: TransitEntry, signal: Acknowledgment, subject: Subject
 ) -> AcknowledgmentElement | None:
-    """The final party's Acknowledgment element, where the origin asked for one (S1-49)."""
+    """The final party's Acknowledgment element, if the origin asked for one (S1-49)."""
     if entry.ack_requested in (None, AckRequested.NONE):
         return None
     final_party = subject.route.to_ids

@@ -9,7 +9,7 @@ from onceonly.wire.envelope import boundary_for, encode
 
 
 def first_package(ground: Ground, message: Message, sequence_number: int | None) -> Package:
-    """The package of the first transmission; every resend is its bytes (R-04)."""
+    """The package of the first transmission; every resend has the same bytes (R-04)."""
     agreement = ground.house.agreement(message.agreement_id)
     made_at = made_after(message, ground.now.at)
     token = ground.token(f"package {message.message_id}")
@@ -43,16 +43,16 @@ def _routing(
 
 
 def made_after(message: Message, at: int) -> int:
-    """When a RoutingHeader is made by a clock that says `at`: never before its message (S0-47).
+    """The Timestamp of a RoutingHeader made at `at`: never before that of its message (S0-47).
 
-    A clock that was set back since the message was written, or that of an intermediary, would else
-    make a header that every receiver refuses, and the message with it (I40).
+    Our clock may have been set back since the message was written, and the clock of an intermediary
+    may be slow. Without this rule every receiver would refuse the header and its message (I40).
     """
     return max(at, message.timestamp_at)
 
 
 def endpoint_of(agreement: Agreement, attempt: int) -> str:
-    """Where this transmission goes: a resend may take another way (seed 001 §1.3.3.3, S1-46)."""
+    """The address for this transmission: a resend may have another (seed 001 §1.3.3.3, S1-46)."""
     if attempt > 1 and agreement.resend_to is not None:
         return agreement.resend_to
     return agreement.send_to

@@ -2,7 +2,7 @@
 
 The working memory of one transaction. A message, its pair and its recovery talk to each other
 through effects (`Admit`, `Release`, `GiveUp`, `Recover`, `Resend` …); here each effect becomes a
-write, a departure, a question, or a word for another machine. Must not await.
+write, a departure, a question, or an event for another machine. Must not await.
 """
 
 from collections.abc import Sequence
@@ -78,10 +78,10 @@ from onceonly.store.contract.waits import Waiter
 from onceonly.wire.header_digest import header_digest
 
 UNSETTLED = frozenset({OutboundStatus.SENDING, OutboundStatus.IN_DOUBT})
-"""Statuses in which word from the receiver that it has the message is news."""
+"""Statuses in which it is news that the receiver has the message."""
 
 OUTCOMES_MAX = 100
-"""Of the transmissions of a message, as many are looked at for three refusals in a row."""
+"""How many of the last transmissions of a message are searched for three refusals in a row."""
 
 
 class Turn:
@@ -106,7 +106,7 @@ class Turn:
         self._owed: list[OwedNotice] = []
 
     def leaving(self) -> Leaving:
-        """What is to leave after the commit."""
+        """What is to be sent after the commit."""
         recoveries = self._recoveries
         return Leaving(
             self._departures,
@@ -116,11 +116,11 @@ class Turn:
         )
 
     def know(self, entry: OutboundEntry) -> None:
-        """Spare the run a read of what its caller has read."""
+        """Take over what the caller has read already."""
         self._entries[entry.message_id] = entry
 
     def carry_out(self, work: Work) -> list[Work]:
-        """Step the machine that the work is for; returns what it says to the others."""
+        """Run the machine that the work is for; returns what follows for the other machines."""
         if isinstance(work, MessageWork):
             return self._step_message(work.message_id, work.event)
         if isinstance(work, NextWork):
@@ -134,7 +134,7 @@ class Turn:
         return self._step_pair(work.pair, work.event)
 
     def write(self) -> None:
-        """Write what changed; again after it, nothing is left to write."""
+        """Write what changed since the last call."""
         self._recoveries.write()
         for message_id in self._changed_entries:
             state = self._entries[message_id].state
@@ -155,7 +155,7 @@ class Turn:
         if isinstance(event, Admitted) and after.status is OutboundStatus.SENDING:
             refusal = self._prepare(changed(entry, state=after), event)
             if refusal is not None:
-                # The step is that of another message, too, which must not suffer for it (R-43).
+                # Another message may have a part in this step, and must not suffer from it (R-43).
                 number = event.sequence_number
                 event = Parked(str(refusal), bytes_left=False, sequence_number=number)
                 after, effects = sending.step(before, event, self._now, agreement.terms)
@@ -166,7 +166,7 @@ class Turn:
         if after != before:
             self._changed_entries.add(message_id)
         if before.error_code is ErrorCode.UNKNOWN and after.error_code is None:
-            # It may have been parked, and is settled after all: nobody has to take it up.
+            # If it was parked, it is settled now: no operator has to take it up.
             self._txn.resolve_parked(Role.SENDER, entry.pair, message_id, at=self._now.at)
         follow = self._carry_out_message_effects(entry, agreement, effects)
         follow += self._tell_recovery(entry, agreement, event, before.status)
@@ -175,7 +175,7 @@ class Turn:
         return follow
 
     def _with_outcomes(self, entry: OutboundEntry, event: SendingEvent) -> SendingEvent:
-        """What the state does not keep: how the transmissions since its last start ended."""
+        """The event with the outcomes since the last start, which the state does not keep."""
         attempt = entry.state.attempt
         match event:
             case Transmitted() if event.transmission.is_lasting:
@@ -185,7 +185,7 @@ class Turn:
         return event
 
     def _outcomes(self, entry: OutboundEntry, most: int) -> Outcomes:
-        # A copy may end behind a new start, which counts its transmissions from 0.
+        # A transmission may end after a new start, which counts transmissions from 0.
         most = min(max(most, 0), OUTCOMES_MAX)
         return tuple(map(outcome_of, self._txn.list_outcomes(entry.message_id, most)))
 
@@ -200,7 +200,7 @@ class Turn:
         self._waits[Waiter.MESSAGE, message_id] = due_ns
 
     def _prepare(self, entry: OutboundEntry, event: Admitted) -> Exception | None:
-        """Make the package of the first transmission; what keeps us from it, it says (R-43)."""
+        """Make the package of the first transmission; returns the bug that prevents it (R-43)."""
         try:
             self._make_package(entry, event)
         except (StoreFull, StoreFailed):
@@ -212,7 +212,7 @@ class Turn:
     def _make_package(self, entry: OutboundEntry, event: Admitted) -> None:
         draft = self._draft_of(entry.message_id)
         if entry.state.episode > 0 or self._house.agreement(entry.agreement_id).is_route:
-            # Queued again after it was given up, or somebody else's: the stored bytes (R-04, R-13).
+            # Queued again after it was given up, or sent for others: the stored bytes (R-04, R-13).
             self._package = self._txn.get_package(entry.message_id)
             return
         self._package = first_package(self._ground, draft.message, event.sequence_number)
@@ -249,7 +249,7 @@ class Turn:
         return follow
 
     def _ping_before(self, entry: OutboundEntry, agreement: Agreement, effect: Inquire) -> Question:
-        """Level 2: nobody knows of the message yet, but a trace should put the two together."""
+        """The Ping before a message (level 2); its conversation lets a trace show both together."""
         conversation_id = conversation_of(self._txn, entry.message_id)
         inquiry_id = self._ground.message_id(f"ping {entry.message_id}")
         return Question(
@@ -268,7 +268,7 @@ class Turn:
         event: SendingEvent,
         before: OutboundStatus,
     ) -> list[Work]:
-        """What recovery has to know of its message; few messages have one."""
+        """The event for the recovery of the message; few messages have a recovery."""
         message_id, after = entry.message_id, entry.state.status
         expects_response = agreement.terms.recovery.response_within_s is not None
         is_at_rest = self._txn.waits.find(Waiter.RECOVERY, message_id) is None
@@ -310,13 +310,13 @@ class Turn:
         return follow
 
     def _confirm_receipt(self, entry: OutboundEntry) -> list[Work]:
-        # Of what had certainly failed it is news, too, and ends the certainty (R-41).
+        # If the message had certainly failed, this is news, too, and ends the certainty (R-41).
         if entry.state.status not in UNSETTLED and not entry.state.is_certain:
             return []
         return [MessageWork(entry.message_id, AckReceived("the partner says that it has it"))]
 
     def _confirm_cancel(self, entry: OutboundEntry) -> list[Work]:
-        """The pair's doubt was about this message, and its partner answers: the pair goes on."""
+        """If doubt about this message closed the pair, it goes on, since its partner answers."""
         if (entry.state.status, CancelConfirmed) not in sending.TABLE:
             return []
         pair = self._pair(entry.pair)
@@ -326,7 +326,7 @@ class Turn:
         return follow
 
     def _resend(self, entry: OutboundEntry) -> list[Work]:
-        """By rule; a pair that an operator closed stays closed, and sends it when resumed."""
+        """Resend by rule; a pair that an operator closed sends it when it is resumed."""
         if was_resent(self._txn, entry):
             return []
         pair = self._pair(entry.pair)
@@ -335,7 +335,7 @@ class Turn:
         return [resend(entry, pair, "not received, says the partner")]
 
     def _take_up(self, work: TakeUpWork) -> list[Work]:
-        """The same message, if it may have left; its content as a new one, if it surely had not."""
+        """Send the same message again if it may have left; otherwise its content as a new one."""
         entry = self._entry(work.message_id)
         agreement = self._house.agreement(entry.agreement_id)
         self._txn.resolve_parked(Role.SENDER, entry.pair, entry.message_id, at=self._now.at)
@@ -343,7 +343,8 @@ class Turn:
         if sending.can_be_sent_again(entry.state, self._now):
             return [MessageWork(entry.message_id, Requeued(work.reason))]
         if not sending.was_parked(entry.state):
-            # Its number was taken back and a copy may be out: only behind a cancel (R-08, R-10).
+            # Its number was taken back and a copy may be under way: only after a cancel (R-08,
+            # R-10).
             wanted = recovering.CancelWanted(is_for_new_version=True)
             return [RecoveryWork(entry.message_id, wanted)]
         if agreement.is_route:
@@ -351,7 +352,7 @@ class Turn:
         return self._send_new_version(entry, agreement)
 
     def _send_again(self, work: AgainWork) -> list[Work]:
-        """A certain end has a way on; one that is not, on somebody's word (R-41)."""
+        """Send the content as a new message; whoever asked has checked that it may be (R-41)."""
         entry = self._entry(work.message_id)
         agreement = self._house.agreement(entry.agreement_id)
         message_id = self._ground.message_id(f"again {entry.message_id}")
@@ -397,7 +398,7 @@ class Turn:
 
     def _note(self, entry: OutboundEntry, agreement: Agreement, effect: Journal) -> None:
         if agreement.is_route and effect.event is Event.NOTIFIED:
-            return  # Nobody is told here; the row of the notice that goes out says the same.
+            return  # No application is told here; the row of the sent notice says the same.
         key = MessageKey(*entry.pair, entry.message_id)
         endpoint = None if effect.attempt is None else endpoint_of(agreement, effect.attempt)
         row = self._house.rows.about_message(
@@ -427,10 +428,10 @@ class Turn:
         )
 
     def _owe(self, entry: OutboundEntry, agreement: Agreement, effect: Notify) -> None:
-        """No application here waits for it: its From Party is told (seed 001 §1.3.4.2, §1.6)."""
+        """Owe the From Party a notice: no application here waits (seed 001 §1.3.4.2, §1.6)."""
         if effect.kind is NoticeKind.ACKNOWLEDGED_LATE or not agreement.terms.notifies_failures:
             return
-        # Of what the To Party has, a doubt would be nothing new; that it refuses it is (R-39).
+        # If the To Party has the message, a doubt is no news; that it refuses it is news (R-39).
         is_refused = effect.kind is NoticeKind.NOT_PROCESSED
         view = self._txn.find_outbound_view(entry.message_id)
         assert view is not None, f"{entry.message_id} is not stored"
@@ -446,7 +447,7 @@ class Turn:
         self._owed.append(notice)
 
     def _queue_next(self, pair: Pair) -> list[Work]:
-        self.write()  # The queue is what is written in the store.
+        self.write()  # The queue is read from the store, so everything must be written first.
         entry = self._txn.find_next_queued(pair)
         if entry is None:
             return []
@@ -505,7 +506,7 @@ class Turn:
                 self._txn.resolve_incidents(Role.SENDER, pair, at=self._now.at)
 
     def _size_bytes(self, message_id: str) -> int:
-        """Size of the payloads, where the agreement pings before large messages (level 2)."""
+        """Size of the payloads, if the agreement pings before large messages (level 2); else 0."""
         agreement = self._house.agreement(self._entry(message_id).agreement_id)
         if agreement.terms.recovery.ping_above_bytes is None:
             return 0
@@ -513,14 +514,14 @@ class Turn:
 
 
 def queued(house: House, entry: OutboundEntry) -> PairWork:
-    """The word to the pair that the message waits for its turn."""
+    """The work that tells the pair that the message waits for its turn."""
     terms = house.agreement(entry.agreement_id).terms
     event = pairing.MessageQueued(entry.message_id, terms.window, terms.numbers_messages)
     return PairWork(entry.pair, event)
 
 
 def _told_by_message(entry: OutboundEntry, effect: Effect) -> Work:
-    """The word for another machine that the effect of a message is."""
+    """The work for another machine that follows from an effect of a message."""
     match effect:
         case Release(abandoned, is_numbered):
             settled = pairing.MessageSettled(entry.message_id, abandoned, is_numbered)
@@ -540,5 +541,5 @@ def _told_by_message(entry: OutboundEntry, effect: Effect) -> Work:
 
 
 def _is_closed_by_doubt(pair: SendingPair) -> bool:
-    """Whether a message that was given up closed the pair; what an operator closed stays so."""
+    """Whether a message that was given up closed the pair, and not an operator."""
     return pair.status is PairStatus.SUSPENDED and pair.reason != pairing.OPERATOR

@@ -21,7 +21,7 @@ from onceonly.steps.signals import Hop, encoded, entry_of, signal_header
 
 
 class Subject(Word):
-    """A message of a route, as whatever is said about it upstream needs it."""
+    """A message of a route, with everything that a signal upstream about it needs."""
 
     route: Route
     key: MessageKey
@@ -35,7 +35,7 @@ class Subject(Word):
 
 
 def hop_upstream(house: House, subject: Subject) -> Hop:
-    """The way of a signal to the previous hop."""
+    """Where a signal to the previous hop goes."""
     return Hop(
         house.uri,
         subject.upstream_uri,

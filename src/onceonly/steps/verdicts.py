@@ -1,9 +1,11 @@
-"""What a partner says about a message of ours, taken to its machines (R-20, R-44)."""
+"""What a partner says about a message of ours, passed on to its machines (R-20, R-44)."""
+
+from collections.abc import Sequence
 
 from onceonly.journal.record import Record
 from onceonly.message.agreement import Agreement
 from onceonly.message.event import Direction, Event
-from onceonly.message.identity import MessageKey, Pair
+from onceonly.message.identity import MessageKey, Pair, PartyId
 from onceonly.message.message import Message
 from onceonly.message.profile import Profile
 from onceonly.message.signals import (
@@ -36,7 +38,7 @@ HEARS_RECEIPTS = frozenset(
         OutboundStatus.ACKNOWLEDGED,
     }
 )
-"""Statuses to which the To Party's receipt adds something: also to another's acknowledgement."""
+"""Statuses in which a receipt of the To Party is news, also after an intermediary acknowledged."""
 
 
 def take_acknowledgment(
@@ -47,7 +49,7 @@ def take_acknowledgment(
     if entry is None:
         return None
     work = []
-    # A receipt alone shows as well that the message is there (seed 001 §2.1.1.2).
+    # A receipt alone also shows that the message arrived (seed 001 §2.1.1.2).
     if not signal.is_receipt or entry.state.status in HEARS_RECEIPTS:
         event = AckReceived(_detail(signal), is_from_to_party=signal.is_receipt)
         work.append(MessageWork(entry.message_id, event))
@@ -70,19 +72,19 @@ def take_errors(
 
 
 def respond(txn: Transaction, ground: Ground, message: Message, caller: Caller) -> Leaving | None:
-    """In the step that stores an inbound message: what it says about the one it answers.
+    """Take what an inbound message says about ours that it answers, in the step that stores it.
 
     A business response shows that the request arrived (seed 001 §1.3.3 (8b); in `rm-2000` only the
-    acknowledgement does) and ends the wait for it (level 5). None where it answers none of ours.
+    acknowledgement does) and ends the wait for it (level 5). None if it answers no message of ours.
     """
     if message.ref_to_message_id is None:
         return None
     entry = txn.find_outbound(message.ref_to_message_id)
     if entry is None or message.pair != Pair(entry.pair.to_party, entry.pair.from_party):
-        return None  # What we carry for others is no answer to us, nor the other way round.
+        return None  # It is carried for others, or answers a message that we carry for others.
     agreement = ground.house.agreements.find(entry.agreement_id)
     if agreement is None or not is_entitled(caller, agreement):
-        return None  # The message stands under another agreement than what it answers (R-44).
+        return None  # It came under another agreement than the message that it answers (R-44).
     work: list[Work] = []
     is_known = entry.state.status is OutboundStatus.ACKNOWLEDGED and entry.state.has_arrived
     is_news = not is_known and entry.state.exposure is not Exposure.NEVER
@@ -95,9 +97,9 @@ def respond(txn: Transaction, ground: Ground, message: Message, caller: Caller) 
 
 
 def send_beside(txn: Transaction, ground: Ground, message_id: str) -> bool:
-    """Before a copy leaves beside the machine: the state says that it may have (I24).
+    """Note that a copy may have left (I24); called before a copy that the machine did not begin.
 
-    False where it may not leave any more, or the message is forgotten.
+    False if no copy may leave any more, or the message is forgotten.
     """
     entry = txn.find_outbound(message_id)
     after = None if entry is None else sent_beside(entry.state)
@@ -109,7 +111,7 @@ def send_beside(txn: Transaction, ground: Ground, message_id: str) -> bool:
 def find_acknowledged(
     snapshot: Snapshot, house: House, signal: Acknowledgment, profile: Profile, caller: Caller
 ) -> OutboundEntry | None:
-    """The message, unless its Acknowledgment element says that a stranger has it (I29)."""
+    """The acknowledged message; None if a stranger's Acknowledgment element says so (I29)."""
     entry = find_spoken_of(snapshot, house, signal.header, profile, caller)
     if entry is None:
         return None
@@ -120,7 +122,7 @@ def find_acknowledged(
 def is_acknowledged_by_another(
     snapshot: Snapshot, house: House, signal: Acknowledgment, profile: Profile, caller: Caller
 ) -> bool:
-    """Whether it fits a message of ours, but for who has it: a stranger (I29)."""
+    """Whether the signal fits a message of ours, but its element names a stranger (I29)."""
     return (
         find_spoken_of(snapshot, house, signal.header, profile, caller) is not None
         and find_acknowledged(snapshot, house, signal, profile, caller) is None
@@ -138,7 +140,7 @@ def find_spoken_of(
     entry = snapshot.find_outbound(header.ref_to_message_id)
     agreement = None if entry is None else house.agreements.find(entry.agreement_id)
     if entry is None or agreement is None:
-        return None  # Nobody's, or settled under an agreement that is configured no more.
+        return None  # Of no message, or of one whose agreement is not configured any more.
     fits = (
         agreement.profile is profile
         and is_from_partner(header, agreement)
@@ -159,20 +161,20 @@ def is_from_partner(header: SignalHeader, agreement: Agreement) -> bool:
 
     Signals name the MSH's URI (seed 000 §2.2.2, seed 001 §1.3.3.1), some the party.
     """
-    return {str(party) for party in header.from_ids} <= _names_of_partner(agreement)
+    return _are_names_of_partner(header.from_ids, agreement)
 
 
 def is_acknowledged_by_partner(signal: Acknowledgment, agreement: Agreement) -> bool:
-    """Whether the Acknowledgment element is the partner's, if there is one that says whose it is.
+    """Whether the Acknowledgment element names the partner, if there is an element with names.
 
-    Only an intermediary that accepts acknowledges in a name of its own (seed 001 §1.3.4.2); that
-    the application has the message is the To Party's word wherever it comes from.
+    Only an accepting intermediary acknowledges in its own name (seed 001 §1.3.4.2). A receipt says
+    that the application has the message, so only the To Party can give it, whoever brings it.
     """
     if signal.element is None:
         return True
     if agreement.terms.intermediary is Intermediary.ACCEPT and not signal.is_receipt:
         return True
-    return set(map(str, signal.element.from_ids)) <= _names_of_partner(agreement)
+    return _are_names_of_partner(signal.element.from_ids, agreement)
 
 
 def row_to_partner(
@@ -193,17 +195,22 @@ def row_to_partner(
 
 
 def error_received(entry: ErrorEntry) -> ErrorReceived:
-    """An entry of an ErrorList, as the machines hear it."""
+    """An entry of an ErrorList as an event for the machines."""
     text = ": ".join(part for part in (entry.code_text, entry.description) if part)
     return ErrorReceived(entry.code, entry.severity, entry.min_retry_s, text)
 
 
-def _names_of_partner(agreement: Agreement) -> set[str]:
-    return {agreement.receiver_uri, agreement.send_to, *map(str, agreement.their_ids)}
+def _are_names_of_partner(parties: Sequence[PartyId], agreement: Agreement) -> bool:
+    """Whether each is one of the partner's PartyIds, or a URI of its MSH."""
+    for name in map(str, parties):
+        is_uri = name in (agreement.receiver_uri, agreement.send_to)
+        if not is_uri and all(name != str(party) for party in agreement.their_ids):
+            return False
+    return True
 
 
 def _name_on_wire(snapshot: Snapshot, entry: OutboundEntry, agreement: Agreement) -> str:
-    """TPAId or CPAId of the message: of what we send for others its own, not our route's."""
+    """TPAId or CPAId of the message; if we send it for others, its own, not that of our route."""
     if not agreement.is_route:
         return agreement.id
     taken_over = snapshot.find_inbound(MessageKey(*entry.pair, entry.message_id))

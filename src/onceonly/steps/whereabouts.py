@@ -1,8 +1,8 @@
-"""What an intermediary knows of a message that a previous hop asks about, or of itself (a Ping).
+"""What an intermediary answers to a previous hop that asks about a message, or sends a Ping.
 
-It speaks for itself only: it takes messages, it has sent this one on (`Forwarded`), or it knows
-nothing of it. It never confirms a cancel, since a copy may be anywhere behind it (R-08). Seed 001
-§1.3.4, seed 004 levels 2 and 3.
+It speaks only for itself: it takes messages, it has sent this one on (`Forwarded`), or it knows
+nothing about it. It never confirms a cancel, since a copy may already be at any later hop (R-08).
+Seed 001 §1.3.4, seed 004 levels 2 and 3.
 """
 
 from onceonly.message.event import Direction, Event
@@ -20,7 +20,7 @@ from onceonly.store.contract.store import Transaction
 def look(
     txn: Transaction, ground: Ground, inquiry: Inquiry, subject: Subject
 ) -> tuple[MessageStatus | None, Package | None]:
-    """How the message stands here, and the acknowledgement to send again (S4-22)."""
+    """The status of the message here, and the acknowledgement to send again (S4-22)."""
     effect = Journal(Event.INQUIRY_RECEIVED, reason=inquiry.kind.value)
     asked = row(ground, subject, Direction.IN, effect)
     txn.append((asked if subject.key.message_id else changed(asked, message_id=None),))

@@ -1,4 +1,4 @@
-"""The words that pass between the machines of the sending side."""
+"""The values that the machines of the sending side pass to each other."""
 
 from onceonly.message.identity import Pair
 from onceonly.message.word import Word
@@ -14,14 +14,14 @@ class MessageWork(Word):
 
 
 class TakeUpWork(Word):
-    """On an operator's word: what a bug of ours parked goes out once more (R-43)."""
+    """An operator asks for it: a message that a bug of ours parked is sent once more (R-43)."""
 
     message_id: str
     reason: str
 
 
 class AgainWork(Word):
-    """The content of a message that ended goes out as a new one; whoever asks has looked (R-41)."""
+    """Send the content of a message that ended as a new one; the caller has checked it (R-41)."""
 
     message_id: str
     reason: str
@@ -35,7 +35,7 @@ class PairWork(Word):
 
 
 class NextWork(Word):
-    """Look for the longest-waiting message of the pair, once all before this is done."""
+    """Look for the longest-waiting message of the pair, after all earlier work is done."""
 
     pair: Pair
 

@@ -66,6 +66,6 @@ def from_sync(error: OSError, what: str) -> StoreFull | StoreFailed:
 
 
 def _is_index_growth(error: apsw.Error) -> bool:
-    # The shared-memory index of the log could not grow. It holds nothing durable, and SQLite # asks
+    # The shared-memory index of the log could not grow. It holds nothing durable, and SQLite asks
     # for its space before it writes a frame, so this is an ordinary full disk.
     return getattr(error, "extendedresult", None) == apsw.SQLITE_IOERR_SHMSIZE

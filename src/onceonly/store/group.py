@@ -74,11 +74,12 @@ class GroupCommit:
         self._is_busy = False
         self._steps_max = STEPS_MAX
         self._patience: asyncio.TimerHandle | None = None
-        self._idle = asyncio.Event()
-        self._idle.set()
+        self._rest: asyncio.Future[None] | None = None
         self._failure: StoreFailed | None = None
 
-    async def transact(self, step: Callable[[Transaction], T], *, patience_s: float = 0.0) -> T:
+    def transact(
+        self, step: Callable[[Transaction], T], *, patience_s: float = 0.0
+    ) -> "asyncio.Future[T]":
         """The result of `step`, once everything that it wrote is durable.
 
         A step that is not urgent may have patience: it joins the next batch, or begins one after
@@ -96,10 +97,9 @@ class GroupCommit:
             raise StoreFull("too many steps wait for the disk")
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._waiting.append(_Waiter(step, future))
-        self._idle.clear()
         if not self._is_busy:
             self._begin_within(patience_s)
-        return await future
+        return future
 
     def _begin_within(self, patience_s: float) -> None:
         loop = asyncio.get_running_loop()
@@ -127,13 +127,15 @@ class GroupCommit:
     @property
     def is_at_rest(self) -> bool:
         """Whether no step waits or is being committed."""
-        return self._idle.is_set()
+        return not self._is_busy and not self._waiting
 
     async def drain(self) -> None:
         """Return when no step waits any more, and end the thread. The store stays open."""
         if self._waiting and not self._is_busy:
             self._begin_within(0)
-        await self._idle.wait()
+        if not self.is_at_rest:
+            self._rest = self._rest or asyncio.get_running_loop().create_future()
+            await self._rest
         if self._thread is not None:
             self._thread.shutdown()
 
@@ -226,8 +228,13 @@ class GroupCommit:
             # batch.
             asyncio.get_running_loop().call_soon(self._run_batch)
         else:
-            self._is_busy = False
-            self._idle.set()
+            self._come_to_rest()
+
+    def _come_to_rest(self) -> None:
+        self._is_busy = False
+        if self._rest is not None:
+            self._rest.set_result(None)
+            self._rest = None
 
     def _stop(self, batch: list[_Waiter], failure: StoreFailed) -> None:
         """Ruling R-22: fail-stop. The next start finds out whether the batch is stored."""
@@ -236,8 +243,7 @@ class GroupCommit:
             self._store.rollback()
         _fail([*batch, *self._waiting], failure)
         self._waiting.clear()
-        self._is_busy = False
-        self._idle.set()
+        self._come_to_rest()
         self._on_failure(failure)
 
 

@@ -1,4 +1,4 @@
-"""What the form of one profile brings: how its header document is read and written.
+"""What each profile defines for the wire: how its header document is read and written.
 
 Everything around the document (the package, its parts, what is refused as no XML) is the same for
 all of them, and so is who asks: `envelope`, which finds the codec in the `registry`.
@@ -17,18 +17,18 @@ from onceonly.wire.xml import Element
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Codec:
-    """The form of one profile; its functions are pure."""
+    """The wire form of one profile; its functions are pure."""
 
     profile: Profile
     version: str
-    """What a package of this form says of its version."""
+    """The version that a package of this form names."""
     versions: re.Pattern[str]
     """Fits every version that is read as this form, from end to end, and none of another form."""
     version_attribute: str
     """How the root of the header document spells its attribute; no other form has that spelling."""
     routing_header_path: tuple[str, ...]
-    """The elements from the root to a RoutingHeader, each in the namespace of the envelope; it has
-    children, and never stands there as an empty tag."""
+    """The elements from the root to a RoutingHeader, each in the namespace of the envelope. A
+    RoutingHeader has children, so it is never an empty tag."""
     read: Callable[[Element, Limits], Document]
     """The document under a root that says that it is of this form.
 
@@ -36,7 +36,7 @@ class Codec:
     and NotSupported for values, MessageTooLarge past a limit.
     """
     salvage: Callable[[Element, Limits], About]
-    """What can be known of the sender of a document that `read` refuses. Never raises."""
+    """What can be known about the sender of a document that `read` refuses. Never raises."""
     write: Callable[[Content, RoutingHeader], str]
     """The header document of the content on this hop, with CRLF line ends. No line of it begins
     with two hyphens.

@@ -1,4 +1,4 @@
-"""What reading a header document gives, whichever profile it is of."""
+"""The result of reading a header document, for any profile."""
 
 from onceonly.message.identity import PartyId
 from onceonly.message.message import Message, RoutingHeader
@@ -22,9 +22,9 @@ class Document(Word):
 
 
 class About(Word):
-    """What is known of a package that is refused: so that its sender can be told, in his profile.
+    """What is known about a refused package, so that its sender can be told in its own profile.
 
-    Each field holds what stood there if it was readable and valid, else None (or nothing).
+    Each field has the value from the document if that was readable and valid, else None (or empty).
     `message_type` is Normal for a business message and another word for every signal.
     """
 
@@ -38,7 +38,7 @@ class About(Word):
     error_uri: str | None = None
     profile: Profile | None = None
     ref_to_message_id: str | None = None
-    """What it answers; of a signal, what it is about."""
+    """The message that it answers; for a signal, the message that it is about."""
 
 
 def about(document: Document) -> About:

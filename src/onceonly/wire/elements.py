@@ -1,11 +1,10 @@
 """The structure of a header document: which children an element has, in which order, how often.
 
-Reading is strict about what a profile uses (place, order, count) and skips what it does not know
-(`wire.md` A12), but an element that bears one of the profile's names in the wrong place or
-namespace is refused rather than skipped: another reader of the same bytes might take it for the
-real one (attack X12). White space around a value is no part of it and is cut here, once, so that
-what is stored and compared is the cut value (S0-59, ruling R-42). Must not know what the elements
-mean.
+Reading is strict about elements that a profile uses (place, order, count) and skips unknown ones
+(`wire.md` A12). But an element with one of the profile's names in the wrong place or namespace is
+refused and not skipped: another reader of the same bytes might take it for the real one (attack
+X12). White space around a value is not a part of it and is cut here, once, so that the cut value is
+stored and compared (S0-59, ruling R-42). Must not know what the elements mean.
 """
 
 from collections.abc import Mapping
@@ -16,7 +15,7 @@ from onceonly.wire import names
 from onceonly.wire.xml import WHITE_SPACE, Element
 
 Children = tuple[tuple[str, ...], ...]
-"""Names in their order; the alternatives of one place stand together, the first one naming it."""
+"""Names in their order; the alternatives of one place are together, the first one names it."""
 
 
 class Order:
@@ -52,7 +51,7 @@ def unrecognized(description: str) -> RemoteError:
 
 
 def known_children(element: Element, order: Order) -> list[tuple[str, Element]]:
-    """The children that we know, by name. Refuses text beside them, and a wrong order."""
+    """The known children, by name. Refuses text between them, and a wrong order."""
     _refuse_text(element.text, order)
     places, last = order.places, 0
     found: list[tuple[str, Element]] = []
@@ -62,7 +61,7 @@ def known_children(element: Element, order: Order) -> list[tuple[str, Element]]:
             place, name = known
             if place < last:
                 raise misshapen(
-                    f"the elements of {order.parent} are out of order: {name} stands behind"
+                    f"the elements of {order.parent} are out of order: {name} comes after"
                     f" {found[-1][0]}; expected is {order.in_words}"
                 )
             last = place
@@ -93,7 +92,7 @@ def _misplaced(tag: str, order: Order) -> RemoteError:
 
 
 def once(element: Element, order: Order) -> dict[str, Element]:
-    """The known children of `element`, each at most once: never first wins (attack X12)."""
+    """The known children of `element`; refuses a repeated one (attack X12)."""
     found: dict[str, Element] = {}
     for name, child in known_children(element, order):
         if name in found:
@@ -117,7 +116,7 @@ def several(element: Element, order: Order, most: int) -> list[Element]:
 
 
 def get(found: Mapping[str, Element], name: str) -> Element:
-    """The child of that name. Raises `RemoteError` (OtherXml) where it is missing."""
+    """The child of that name. Raises `RemoteError` (OtherXml) if it is missing."""
     element = found.get(name)
     if element is None:
         there = ", ".join(found) or "none of those that belong there"
@@ -144,13 +143,13 @@ def find_text(found: Mapping[str, Element], name: str) -> str | None:
 
 
 def find_attribute(element: Element, name: str) -> str | None:
-    """What the attribute says without the white space around it, or None where it is absent."""
+    """The value of the attribute without the white space around it, or None if it is absent."""
     value = element.get(name)
     return None if value is None else value.strip(WHITE_SPACE)
 
 
 def only(element: Element | None, name: str) -> Element | None:
-    """The child of that name, where there is exactly one, in a document that was refused."""
+    """The child of that name in a refused document, if there is exactly one, else None."""
     if element is None:
         return None
     found = element.findall(f"{{{names.NAMESPACE}}}{name}")

@@ -1,12 +1,12 @@
 """What the wire offers: `encode`, `Decoder` and `forward`.
 
-`encode` turns a value into a `Package`; `Decoder` turns the pieces of a package into a value,
-while the payloads run past it into sinks of the caller's; `forward` makes the package of the next
-hop out of what was received. Everything that a peer can send yields an `Envelope` or a
-`RemoteError`, nothing else (ruling R-25).
+`encode` turns a value into a `Package`; `Decoder` turns the pieces of a package into a value, and
+writes the payloads into sinks of the caller; `forward` makes the package for the next hop from a
+received one. Everything that a peer can send gives an `Envelope` or a `RemoteError`, nothing else
+(ruling R-25).
 
-Knows how a header document and payloads make a package (`wire.md` Part A2); the document itself
-is the profile's, the cutting of bytes is MIME's.
+Knows how a header document and payloads make a package (`wire.md` Part A2). The codec of the
+profile reads and writes the document; `splitter` and `mime` cut the bytes.
 """
 
 import re
@@ -66,8 +66,8 @@ _BOUNDARY_TOKEN: Final = re.compile(r"[0-9A-Za-z]{16,48}")
 def boundary_for(token: str) -> str:
     """A boundary that no payload contains, made of a random token of 16-48 letters and digits.
 
-    Payloads are chosen before the token, so only chance could put it there; the `=_` in front
-    keeps it out of base64 and quoted-printable altogether. Raises `LocalError` (InvalidText).
+    Payloads exist before the token is made, so they contain it only by chance; `=_` at its
+    beginning cannot occur in base64 or quoted-printable. Raises `LocalError` (InvalidText).
     """
     if _BOUNDARY_TOKEN.fullmatch(token) is None:
         raise LocalError("InvalidText", "a boundary token is 16-48 ASCII letters and digits")
@@ -82,11 +82,11 @@ def encode(
     boundary: str,
     root_content_id: str,
 ) -> Package:
-    """The package that carries `content` over one hop. Pure: the same values, the same bytes.
+    """The package that carries `content` over one hop. Pure: same values give the same bytes.
 
     The payload bytes belong between the segments; `boundary` must not occur in them
-    (`boundary_for`). Timestamps lose what they have below the millisecond. Raises `LocalError`:
-    InvalidText for what the wire cannot carry, SemanticsNotOnWire, ReservedService.
+    (`boundary_for`). Timestamps are cut to milliseconds. Raises `LocalError`: InvalidText for text
+    that the wire cannot carry, SemanticsNotOnWire, ReservedService.
     """
     document = codec_of(profile).write(content, routing).encode()
     payloads = content.payloads if isinstance(content, Message) else ()
@@ -130,7 +130,7 @@ def _check_writable(payloads: tuple[Payload, ...], root_content_id: str) -> None
     content_ids = [root_content_id, *(payload.content_id for payload in payloads)]
     read_as = [name for content_id in content_ids for name in content_ids_of(content_id)]
     if not all(map(is_content_id, content_ids)) or len(set(read_as)) < len(read_as):
-        # Twice also where one is the other, percent-encoded: a reader could take either.
+        # Also refused if one is the percent-encoded form of the other: a reader could take either.
         raise LocalError("InvalidText", "a Content-ID is malformed, or stands there twice")
     for payload in payloads:
         check_writable_type(payload.content_type)
@@ -144,7 +144,7 @@ class PayloadSink(Protocol):
     """Where the bytes of one payload go."""
 
     def write(self, data: bytes, /) -> None:
-        """Take the next bytes, never none."""
+        """Take the next bytes; `data` is never empty."""
         ...
 
     def close(self) -> tuple[int, str]:
@@ -160,7 +160,7 @@ class Envelope(Word):
     """In the order of the document; the last one is the current hop."""
     profile: Profile
     header: bytes
-    """The header document as received, its transfer encoding undone."""
+    """The header document as received, with its transfer encoding decoded."""
     sinks: tuple[PayloadSink, ...]
     """Parallel to the payloads of the content."""
 
@@ -168,11 +168,11 @@ class Envelope(Word):
 def forward(
     envelope: Envelope, routing: RoutingHeader, *, boundary: str, root_content_id: str
 ) -> Package:
-    """The package that carries what was received one hop further. Pure, like `encode`.
+    """The package that carries a received message one hop further. Pure, like `encode`.
 
-    The header document gets `routing` behind its last RoutingHeader and is otherwise what it was,
-    to the last byte (S0-80, S0-89); the payload parts keep order, types and ids. `boundary` must
-    be one that the peer could not foresee (`boundary_for`). Raises `LocalError` (InvalidText).
+    The header document gets `routing` after its last RoutingHeader; all its other bytes stay as
+    they were (S0-80, S0-89). The payload parts keep order, types and ids. The peer must not be able
+    to guess `boundary` (`boundary_for`). Raises `LocalError` (InvalidText).
     """
     codec = codec_of(envelope.profile)
     added = codec.write_routing_header(routing)
@@ -189,18 +189,18 @@ def forward(
 
 
 def admit_everybody(document: Document, /) -> None:
-    """For packages whose sender is no question."""
+    """Admits every sender: for packages whose sender need not be checked."""
 
 
 class Decoder:
-    """Reads one package, in pieces of any size. What comes out does not depend on the pieces.
+    """Reads one package, in pieces of any size. The result does not depend on the pieces.
 
     `content_type` is that of the package. `open_sink` is called once per payload part, after the
     header was read and the part was found in its Manifest; sinks that were opened belong to the
     caller, also when the package is refused later. Not to be used again after a `RemoteError`.
 
-    `admit` is called once, when the header was read and before the first sink is opened; what it
-    raises leaves `feed` or `finish` (ruling R-45: nothing is kept for who is not admitted).
+    `admit` is called once, after the header was read and before the first sink is opened. `feed` or
+    `finish` raises what it raises (ruling R-45: nothing is kept for a caller that is not admitted).
     """
 
     def __init__(
@@ -225,9 +225,9 @@ class Decoder:
         self._document: Document | None = None
         self._content_ids: set[str] = set()
         self._names: dict[str, str] = {}
-        """What the Manifest calls a part, by the Content-ID that the part may have."""
+        """The name of a part in the Manifest, by the Content-ID that the part may have."""
         self._documents: dict[str, str] = {}
-        """The Content-ID that came, by what the Manifest calls it."""
+        """The Content-ID that came, by the name of the part in the Manifest."""
         self._number = 0
         self._head = PartHead("", None, "")
         self._payloads: list[Payload] = []
@@ -237,7 +237,7 @@ class Decoder:
     def about(self) -> About | None:
         """What is known of the sender; None until the header part has been read.
 
-        Also there when the header or what followed it was refused.
+        It is also known if the header, or something after it, was refused.
         """
         if self._document is not None:
             return about(self._document)
@@ -256,7 +256,7 @@ class Decoder:
             self._apply(event)
 
     def finish(self) -> Envelope:
-        """The whole package, once every piece was fed. Raises `RemoteError`."""
+        """The whole package; called after the last piece. Raises `RemoteError`."""
         for event in self._splitter.finish():
             self._apply(event)
         document = self._document
@@ -293,7 +293,7 @@ class Decoder:
             self._end_part()
 
     def _decoded(self, event: PartBytes | PartEnded) -> bytes:
-        """What the event brings of the part, its transfer encoding undone."""
+        """The bytes of the part in this event, with their transfer encoding decoded."""
         if isinstance(event, PartBytes):
             return self._transfer.decode(event.data)
         return self._transfer.finish()
@@ -387,7 +387,7 @@ class Decoder:
 
     @property
     def is_admitted(self) -> bool:
-        """Whether the header was read, and `admit` let it pass."""
+        """Whether the header was read, and `admit` raised nothing."""
         return self._is_admitted
 
     def _end_payload(self, document: Document) -> None:
@@ -406,10 +406,10 @@ class Decoder:
 
 
 def _names_of(document: Document) -> dict[str, str]:
-    """What each document of the Manifest may be called by its part: the reference, by Content-ID.
+    """For each Content-ID that a part may have, the reference of the Manifest that means it.
 
-    A cid: URI is the Content-ID as it stands, else percent-decoded (RFC 2392). Raises
-    `RemoteError` (MimeProblem) where two references could mean one part.
+    A cid: URI has the Content-ID as it is, or percent-encoded (RFC 2392). Raises `RemoteError`
+    (MimeProblem) if two references could mean the same part.
     """
     found: dict[str, str] = {}
     for reference in document.labels:

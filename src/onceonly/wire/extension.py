@@ -1,8 +1,8 @@
-"""What the seeds have no words for: elements in a namespace of our own, at the end of the root.
+"""Elements that the seeds lack: in a namespace of our own, at the end of the root.
 
-AckStatus says how far a receiver had looked when it acknowledged (seed 004 level 0); Report is the
-answer to an inquiry (levels 2, 3 and 5). Both profiles carry them alike, and an MSH that does not
-know them skips them (`wire.md` A12).
+AckStatus says what a receiver had checked when it acknowledged (seed 004 level 0); Report is the
+answer to an inquiry (levels 2, 3 and 5). They are the same in both profiles, and an MSH that does
+not know them skips them (`wire.md` A12).
 """
 
 from typing import Final
@@ -53,8 +53,8 @@ def write_ack_status(status: AckStatus) -> str:
 def read_report(root: Element, header: SignalHeader, kind: InquiryKind) -> Report:
     """The answer to an inquiry of this kind.
 
-    A Pong may be without Report: it says by its arrival that messages are taken. Elsewhere the
-    answer is in it alone, and is refused where it is missing, never guessed.
+    A Pong may be without a Report: its arrival alone says that messages are taken. The other
+    answers are only in the Report; if it is missing, they are refused and never guessed.
     """
     element = _find(root, names.REPORT)
     if element is None:

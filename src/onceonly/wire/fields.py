@@ -1,4 +1,4 @@
-"""The values that both profiles read alike: parties, URIs, numbers, errors, what signals say.
+"""The values that both profiles read in the same way: parties, URIs, numbers, errors, signals.
 
 Raises `RemoteError` (ValueNotRecognized, Inconsistent) for values outside their grammar; the
 `salvage_*` functions, for documents that were refused, give None instead.
@@ -36,8 +36,8 @@ from onceonly.wire.mime import is_content_id
 from onceonly.wire.xml import WHITE_SPACE, Element
 
 DESCRIPTION_LENGTH_MAX: Final = 4096
-"""Longest Description of an Error that is kept. The rest is cut off: refusing an error report
-for its prose would hide the error."""
+"""Longest Description of an Error that is kept. The rest is cut off: if an error report were
+refused for a long text, the error would be hidden."""
 
 SEMANTICS: Final = {
     semantics.value: semantics
@@ -48,7 +48,7 @@ SEMANTICS: Final = {
 SEVERITIES: Final = {severity.value: severity for severity in Severity}
 _ERROR_CODES = {code.value: code for code in ErrorCode}
 MATCHED_BY_REFERENCE: Final = frozenset({names.ACKNOWLEDGEMENT, names.RECEIPT, names.ERROR})
-"""What is about a message of ours and says so by RefToMessageId. The rest of its header has no
+"""Signals that are matched to a message of ours by RefToMessageId. The rest of their header has no
 effect, so it may be missing (ruling R-42)."""
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
@@ -94,7 +94,7 @@ def get_number(found: Mapping[str, Element], name: str) -> int:
 
 
 def checked_number(digits: str, name: str) -> int:
-    """The number that the digits say."""
+    """The number with these digits."""
     # The digits are counted before `int` sees them: it is quadratic in their number (X14).
     if _NUMBER.fullmatch(digits) is None:
         raise unrecognized(f"{name} {quoted(digits)} is not a number; expected are 1-9 digits 0-9")
@@ -102,7 +102,7 @@ def checked_number(digits: str, name: str) -> int:
 
 
 def checked_sequence_number(digits: str) -> int:
-    """The SequenceNumber that the digits say (seed 000 §2.2.2)."""
+    """The SequenceNumber with these digits (seed 000 §2.2.2)."""
     number = checked_number(digits, "SequenceNumber")
     if number == 0:
         raise unrecognized("SequenceNumber is 0; expected is a number from 1 to 999999999")
@@ -117,11 +117,11 @@ def get_reference(message_data: Mapping[str, Element], message_type: str) -> str
 
 
 def get_own_name(found: Mapping[str, Element], name: str, message_type: str) -> str:
-    """What a signal says of itself in the child of that name: its id, agreement, conversation.
+    """The signal's own id, agreement or conversation, in the child of that name.
 
     An acknowledgement or an error is matched by its RefToMessageId (I29), so other products leave
-    its own names out; there the missing name is empty (ruling R-42). Everything else is answered
-    by its name, and has one.
+    these out; then the value is empty (ruling R-42). All other signals are answered, so they must
+    have it.
     """
     if message_type in MATCHED_BY_REFERENCE:
         return find_text(found, name) or ""
@@ -129,7 +129,7 @@ def get_own_name(found: Mapping[str, Element], name: str, message_type: str) -> 
 
 
 def find_word(element: Element, attribute: str, words: Mapping[str, Word]) -> Word | None:
-    """What the attribute says, out of `words`, or None where it is absent."""
+    """The value of the attribute, which must be one of `words`, or None if it is absent."""
     value = find_attribute(element, attribute)
     if value is None:
         return None
@@ -137,7 +137,7 @@ def find_word(element: Element, attribute: str, words: Mapping[str, Word]) -> Wo
 
 
 def checked_word(value: str, name: str, words: Mapping[str, Word]) -> Word:
-    """What `value` says, out of `words`."""
+    """The meaning of `value`, which must be one of `words`."""
     word = words.get(value)
     if word is None:
         raise unrecognized(
@@ -147,14 +147,14 @@ def checked_word(value: str, name: str, words: Mapping[str, Word]) -> Word:
 
 
 def find_boolean(element: Element, attribute: str) -> bool | None:
-    """What an attribute of the schema type boolean says, or None where it is absent."""
+    """The value of an attribute of the schema type boolean, or None if it is absent."""
     return find_word(element, attribute, _BOOLEANS)
 
 
 def checked_document_id(document_id: str, known: Mapping[str, str]) -> str:
-    """The content id that a Manifest names and has not named before, as it stands in the URI.
+    """The content id in a URI of the Manifest, as it is written there; it must be a new one.
 
-    Nothing is ever fetched: a document is a part of this package or refused (attack P8).
+    Nothing is ever fetched: a document is a part of this package, or is refused (attack P8).
     """
     scheme, _, content_id = document_id.partition(":")
     if f"{scheme.lower()}:" != names.CONTENT_ID_SCHEME or not is_content_id(content_id):
@@ -189,7 +189,7 @@ def read_error(element: Element, order: Order, code_name: str, severity_name: st
     )
 
 
-# --- What is left of a document that was refused -----------------------------------------------
+# --- What can be read in a document that was refused --------------------------------------------
 
 
 def salvage_identifier(element: Element | None) -> str | None:
@@ -211,7 +211,7 @@ def salvage_uri(element: Element | None) -> str | None:
 
 
 def salvage_party(element: Element | None, order: Order, limits: Limits) -> tuple[PartyId, ...]:
-    """The PartyIds of a From, if they are whole."""
+    """The PartyIds of a From, if all of them are valid."""
     if element is None:
         return ()
     try:

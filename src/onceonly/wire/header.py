@@ -1,4 +1,4 @@
-"""Reading a header document, of whichever profile it says it is."""
+"""Reading a header document, of the profile that it names."""
 
 from typing import Final
 
@@ -16,9 +16,9 @@ TEMPLATES: Final = Templates()
 def find(
     document: bytes, charset: str | None, declared: Profile | None, limits: Limits
 ) -> Document | None:
-    """The document by the short way, or None where the long way has to tell.
+    """The document, read by the short way; None if it must be read the long way.
 
-    `declared` is the profile that its package says, if it does. Never raises.
+    `declared` is the profile that its package names, if any. Never raises.
     """
     if declared is None:
         return None
@@ -26,7 +26,7 @@ def find(
 
 
 def learn(document: bytes, charset: str | None, declared: Profile | None, limits: Limits) -> None:
-    """Make a short way for documents like this one, which was read the long way and let in."""
+    """Prepare the short way for documents like this one, which was read the long way."""
     if declared is None:
         return
     TEMPLATES.learn(
@@ -50,7 +50,7 @@ def read(root: Element, declared: Profile | None, limits: Limits) -> Document:
 
 
 def salvage(root: Element, limits: Limits) -> About:
-    """What can be known of the sender of a document that `read` refuses. Never raises."""
+    """What can be known about the sender of a document that `read` refuses. Never raises."""
     if root.tag != ROOT_TAG:
         return About()
     return codec_of(spelling_of_root(root)).salvage(root, limits)

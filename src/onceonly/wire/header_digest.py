@@ -1,9 +1,9 @@
-"""The digest of what a From Party said beside its payloads' bytes (R-37).
+"""The digest of everything that a From Party said, except the bytes of the payloads (R-37).
 
-Together with `message.digest.content_digest` it tells whether two packages bring one message. It
-is over values and not over bytes: spelling, the hops, the SequenceNumber, Content-IDs, and what may
-be stamped anew for each transmission are not in it. Both parties journal it, so it changes for no
-message that was ever sent; golden values pin it.
+Together with `message.digest.content_digest` it tells whether two packages bring the same message.
+It is computed from values, not from bytes. It leaves out the spelling, the hops, the
+SequenceNumber, Content-IDs, and values that may be new in each transmission. Both parties write it
+into their journals, so it must never change for a message; golden values pin it.
 """
 
 from collections.abc import Iterator
@@ -26,8 +26,8 @@ def digests_of(message: Message, profile: Profile) -> Digests:
 def header_digest(message: Message, profile: Profile) -> str:
     """Hexadecimal SHA-256 of the message's canonical header.
 
-    `message` is as its header has it, with every PartyId that is named there, and not yet under
-    the names of an agreement.
+    `message` has the names of its header: every PartyId in it, and not yet the names of an
+    agreement.
     """
     said = (
         profile.name,
@@ -56,7 +56,7 @@ def _party(ids: tuple[PartyId, ...]) -> Iterator[str | int | None]:
 
 @lru_cache(maxsize=256)
 def _media_type(content_type: str) -> str:
-    """One spelling of a payload's type, as it is kept; `name` is a label and says nothing of it."""
+    """A payload's type in one spelling, without `name`, which is only a label."""
     media = parse_media_type(content_type)
     parameters = sorted(media.parameters.items())
     kept = (f"; {name}={value}" for name, value in parameters if name != "name")

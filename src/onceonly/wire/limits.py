@@ -1,4 +1,4 @@
-"""How much of anything a peer may send before we stop reading. Attacks P1-P10 and X4-X6."""
+"""How much a peer may send before we stop reading. Attacks P1-P10 and X4-X6."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -6,10 +6,10 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Limits:
-    """Most of each. Past a limit a `RemoteError` (MessageTooLarge) is raised."""
+    """The limits. Above a limit a `RemoteError` (MessageTooLarge) is raised."""
 
     package_bytes_max: int = (1 << 30) + (1 << 24)
-    """A payload of 1 GiB with room for the frame; the gateway sets what the agreement allows."""
+    """A payload of 1 GiB, and the frame; the gateway sets what its configuration allows."""
     header_bytes_max: int = 1 << 20
     """Real headers have 1-3 KB; 1 MiB still parses within milliseconds (attack X6)."""
     parts_max: int = 100

@@ -1,9 +1,9 @@
 """A package as a mail body: every part in base64, so that any relay carries it unchanged.
 
-Mail is lines of 7-bit text (seed 000 §2.5.2, `wire.md` A11), and relays rewrite what is not. The
-parts keep their order, types and ids, so `Decoder` reads the mail body like any other package and
-nothing is needed for the way back. What comes out depends on the package and its payloads alone:
-a resend is the same bytes. Nothing of a payload or a header document can look like a boundary, a
+Mail is lines of 7-bit text (seed 000 §2.5.2, `wire.md` A11), and relays rewrite everything else.
+The parts keep their order, types and ids, so `Decoder` reads the mail body like any other package,
+and no code is needed for incoming mail. The result depends only on the package and its payloads: a
+resend has the same bytes. Nothing in a payload or a header document can look like a boundary, a
 line end or a command (attack M2).
 """
 
@@ -23,10 +23,10 @@ CHARACTERS_MAX: Final = LINE_BYTES // 3 * 4
 """76 characters are the longest line of base64 that RFC 2045 §6.8 allows."""
 
 BLOCK_BYTES: Final = LINE_BYTES * 2048
-"""What is encoded at once: a piece of the body has 156 KiB at most, below a transport's 256."""
+"""Bytes encoded at once: a piece of the body has at most 156 KiB, below the 256 of a transport."""
 
 FIELD_LINE_MAX: Final = 76
-"""A longer field goes on in the next line where it has a space (RFC 2045 §6.8, RFC 5322 §2.1.1)."""
+"""A longer field is broken at a space (RFC 2045 §6.8, RFC 5322 §2.1.1)."""
 
 LINE_MAX: Final = 998
 """No line of a mail may be longer (RFC 5321 §4.5.3.1.6), so a field that cannot be cut is not
@@ -97,7 +97,7 @@ def _part_head(head: PartHead) -> str:
 
 
 def _field(name: str, value: str) -> str:
-    """The field in lines that mail can carry. What is put together again is the same value."""
+    """The field in lines that mail can carry; unfolding them gives the same value."""
     first, *words = f"{name}: {value}".split(" ")
     lines = [first]
     for word in words:
@@ -112,7 +112,7 @@ def _field(name: str, value: str) -> str:
 
 
 def _in_base64(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """The pieces in lines of base64, a line end between two of them."""
+    """The pieces in lines of base64, with a line end between two lines."""
     rest = b""
     line_end = b""
     for piece in pieces:

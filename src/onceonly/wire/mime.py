@@ -1,7 +1,7 @@
 """The words of MIME: media types, Content-IDs, and the head of a part.
 
-Knows RFC 2045, 2046 and 2392 as far as a message needs them, and their abuses (attacks P1-P10); it
-must not know what the parts mean, nor how a package is cut into them.
+Knows RFC 2045, 2046 and 2392 as far as a message needs them, and their abuses (attacks P1-P10). It
+must not know what the parts mean, or how a package is cut into them.
 """
 
 import re
@@ -14,7 +14,7 @@ from onceonly.message.word import Word
 from onceonly.wire.limits import DEFAULT, Limits
 
 DEFAULT_CONTENT_TYPE: Final = "text/plain; charset=us-ascii"
-"""What a part without a Content-Type is (RFC 2046 §5.1)."""
+"""The type of a part without a Content-Type (RFC 2046 §5.1)."""
 
 _USED_FIELDS = frozenset({"content-type", "content-id", "content-transfer-encoding"})
 _TOKEN = r"[!#$%&'*+\-.0-9A-Z^_`a-z|~]+"  # noqa: S105 - because it is a grammar, not a secret
@@ -23,8 +23,8 @@ _ESSENCE = re.compile(rf"[ \t]*({_TOKEN}/{_TOKEN})[ \t]*")
 _QUOTED = r"\"((?:[^\"\\\x00-\x08\x0a-\x1f\x7f-\U0010ffff]|\\[ -~])*+)\""
 _UNQUOTED = r"([^\x00-\x20\";\\(),\x7f-\U0010ffff]++)"
 _PARAMETER = re.compile(rf";[ \t]*(?:({_TOKEN})=(?:{_QUOTED}|{_UNQUOTED})[ \t]*)?")
-# RFC 2045 §5.1 lets blanks stand round the equals sign, and mail programs fold there; in the head
-# of an HTTP request nobody may (RFC 9110 §5.6.6).
+# RFC 2045 §5.1 allows blanks around the equals sign, and mail programs fold there; the head of an
+# HTTP request must not have them (RFC 9110 §5.6.6).
 _PART_PARAMETER = re.compile(rf";[ \t]*(?:({_TOKEN})[ \t]*=[ \t]*(?:{_QUOTED}|{_UNQUOTED})[ \t]*)?")
 _CHARSET = re.compile(r"[0-9A-Za-z._\-]{1,40}")
 _QUOTED_PAIR = re.compile(r"\\(.)")
@@ -54,12 +54,12 @@ class PartHead(Word):
 
 
 def broken(description: str) -> RemoteError:
-    """A part, or the frame around the parts, is not what MIME prescribes."""
+    """The error for a part, or a frame around parts, that is not legal MIME."""
     return RemoteError(ErrorCode.MIME_PROBLEM, description)
 
 
 def too_large(description: str) -> RemoteError:
-    """Something is longer or more than a limit."""
+    """The error for something that exceeds a limit."""
     return RemoteError(ErrorCode.MESSAGE_TOO_LARGE, description)
 
 
@@ -103,7 +103,7 @@ def parse_media_type(
 def part_media_type(value: str, limits: Limits = DEFAULT) -> MediaType:
     """The parts of the Content-Type of a part. Raises `RemoteError` like `parse_media_type`.
 
-    Partners send the same few types for ever. Kept are 256 values of 16 KiB at the very most.
+    Partners send the same few types again and again, so at most 256 values of 16 KiB are cached.
     """
     return parse_media_type(value, limits, parameter=_PART_PARAMETER)
 
@@ -149,9 +149,9 @@ def is_content_id(value: str) -> bool:
 
 
 def content_ids_of(reference: str) -> tuple[str, ...]:
-    """The Content-IDs that a cid: URI with this behind its scheme may mean, the plainest first.
+    """The Content-IDs that a cid: URI may mean; `reference` is the text after its scheme.
 
-    As it stands, and percent-decoded where that is another one (RFC 2392, ruling R-42).
+    First as it is, then percent-decoded if that is different (RFC 2392, ruling R-42).
     """
     if "%" not in reference:
         return (reference,)
@@ -162,23 +162,22 @@ def content_ids_of(reference: str) -> tuple[str, ...]:
 
 
 TYPE_LENGTH_MAX: Final = 960
-"""Longest Content-Type of a payload that is kept whole. A line of a mail has 998 characters, and
-nothing but its essence and its charset says what a document is."""
+"""Longest Content-Type of a payload that is kept as a whole. A line of a mail has 998 characters,
+and only the essence and the charset say what a document is."""
 
 UNKNOWN_TYPE: Final = "application/octet-stream"
-"""What is longer than that is no type that anybody registered, and what has no type/subtype is
-none at all."""
+"""Used for a longer type, which nobody has registered, and for a text without type/subtype."""
 
 _NOT_CARRIED = re.compile(r"[^ -~]")
 
 
 @lru_cache(maxsize=256)
 def carried_type(value: str) -> str:
-    """The Content-Type of a payload as it is kept, handed over and sent on, by whatever transport.
+    """The Content-Type of a payload as it is kept, handed over and sent on, by any transport.
 
-    Printable ASCII in one line, of bounded length, that `parse_media_type` reads: what is not is a
-    name in somebody's alphabet, which stands in the Manifest, or somebody's trick. Nothing of it
-    is used here, so nothing of it refuses a message (ruling R-42).
+    Printable ASCII in one line, of limited length, which `parse_media_type` reads. Other characters
+    are either part of a name, which is also in the Manifest, or an attack. The type is not used
+    here, so a message is never refused for it (ruling R-42).
     """
     value = _NOT_CARRIED.sub(lambda found: " " if found[0] == "\t" else "?", value).strip()
     if len(value) <= TYPE_LENGTH_MAX and _is_type(value):
@@ -198,9 +197,9 @@ def _is_type(value: str) -> bool:
 
 
 def _rewritten(essence: str, rest: str) -> str:
-    """The type with those of its parameters that can be made out, as many as there is room for.
+    """The type with its readable parameters, as many as there is room for.
 
-    One that is named twice says two things, and is left out.
+    A parameter that comes twice is ambiguous, and is left out.
     """
     parameters: dict[str, str | None] = {}
     for found in _PART_PARAMETER.finditer(rest):
@@ -233,8 +232,8 @@ def check_writable_type(value: str) -> None:
 def parse_part_head(head: bytes) -> PartHead:
     """The fields that we use of a part's head. Raises `RemoteError` (MimeProblem).
 
-    Its lines end all in CRLF or all in LF. Fields that we do not use are skipped, whatever they
-    hold; one that we use may stand there only once (P6), and without control characters.
+    All its lines end in CRLF, or all in LF. Fields that we do not use are skipped, whatever they
+    contain; a field that we use may come only once (P6), and without control characters.
     """
     if _BARE_CR.search(head) is not None:
         raise broken("a line of its head has a CR without LF; expected is one kind of line end")
@@ -260,10 +259,10 @@ def parse_part_head(head: bytes) -> PartHead:
 
 
 def find_part_head(head: bytes) -> PartHead | None:
-    """The short way: the fields of a head like one that was read before, but for its Content-ID.
+    """The short way: the fields of a head that differs from an earlier one only in its Content-ID.
 
-    None where `parse_part_head` has to tell, or a look at the line ends. `head` ends before the
-    blank line, and its lines in CRLF.
+    None if `parse_part_head` has to read it, or its line ends have to be checked. `head` ends
+    before the blank line, and its lines end in CRLF.
     """
     before, opened, rest = head.partition(b"<")
     content_id, closed, after = rest.partition(b">")
@@ -280,9 +279,9 @@ def find_part_head(head: bytes) -> PartHead | None:
 
 @lru_cache(maxsize=128)
 def _known_head(before: bytes, after: bytes) -> PartHead | None:
-    """What every head says that has these bytes around a Content-ID; None where it may differ.
+    """The fields of every head with these bytes around a Content-ID; None if they may differ.
 
-    Two heads are read, and the id of each has to come out as its Content-ID.
+    Two heads with made-up ids are read, and each must give its id as its Content-ID.
     """
     heads = [before + b"<%d>" % at + after for at in (1, 2)]
     if BARE_LF.search(heads[0]) is not None:

@@ -1,12 +1,12 @@
 """Every name and fixed value that the wire forms share, one constant each, with its evidence.
 
-Those of one form alone stand in the `names` of its folder, under the same tags.
+Names of one form only are in the `names` of its folder, with the same tags.
 
-The texts that the profiles extend (MS v0.21c and v0.93) could not be read again, so a part of
-these values is reconstruction. The tag behind a value says how sure it is: `[S0 §…]` and `[S1 §…]`
-stand in seeds 000 and 001, `[LIST]` in the mail archive of the time, `[A n]` is an assumption of
-`wire.md` (Part A) that may be changed where it stands and nowhere else, `[ours]` is our own word
-for what the texts leave without one.
+The texts that the profiles extend (MS v0.21c and v0.93) could not be read again, so some of these
+values are reconstructed. The tag after a value says how sure it is: `[S0 §…]` and `[S1 §…]` are
+written in seeds 000 and 001, `[LIST]` in the mail archive of the time; `[A n]` is an assumption of
+`wire.md` (Part A), which may be changed here and nowhere else; `[ours]` is our own word for
+something that the texts do not name.
 """
 
 from typing import Final
@@ -44,7 +44,7 @@ REQUEST_KINDS: Final = {word: kind for kind, word in REQUESTS.items()}
 REPORT_KINDS: Final = {word: kind for kind, word in REPORTS.items()}
 
 SERVICE_STEM: Final = "http://www.ebxml.org/namespaces/messageService/"
-"""[S1 §1.3.3.1]; what it begins is no business message."""
+"""[S1 §1.3.3.1]; a Service that begins with it is not that of a business message."""
 
 # --- What we add to every form ------------------------------------------------------------------
 

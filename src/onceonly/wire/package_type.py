@@ -1,8 +1,8 @@
 """The Content-Type of a package: its boundary, which part is the header, and its version.
 
-Knows RFC 2387 as far as a message needs it. Partners send the same Content-Type for ever but for
-the boundary and the start parameter, so there is a short way for it, like that of `template` for
-header documents.
+Knows RFC 2387 as far as a message needs it. A partner's Content-Types differ only in the boundary
+and the start parameter, so there is a short way for them, like that of `template` for header
+documents.
 """
 
 import re
@@ -22,8 +22,8 @@ PACKAGE_TYPE: Final = f'{names.PACKAGE_TYPE}; type="{names.HEADER_TYPE}"'
 LENGTH_MAX: Final = 512
 """Longest Content-Type of a package that is remembered. Ours has 170 characters."""
 
-# What every product changes from package to package. There is no blank, quote or separator in it,
-# so it may stand in quotes or without them.
+# The values that every product changes from package to package. They have no blank, quote or
+# separator, so they may be written with quotes or without.
 _CHANGING: Final = re.compile(
     r"(boundary=\"?|start=\"?<?)([0-9A-Za-z!#$%&'*+\-./:=?@^_`{|}~]{1,250}+)"
 )
@@ -33,7 +33,7 @@ PackageType = tuple[str, str | None, str | None]
 
 
 def read_package_type(content_type: str, limits: Limits) -> PackageType:
-    """What the Content-Type says, by the short way where one like it was read before."""
+    """The parts of the Content-Type; by the short way if a similar one was read before."""
     if len(content_type) <= min(LENGTH_MAX, limits.part_head_bytes_max):
         pieces = _CHANGING.split(content_type)
         values = pieces[2::3]
@@ -49,9 +49,9 @@ def read_package_type(content_type: str, limits: Limits) -> PackageType:
 def _known_package_type(
     pieces: tuple[str, ...], limits: Limits
 ) -> tuple[int, int | None, str | None] | None:
-    """Which value is the boundary and which the start, and the version; None where it may differ.
+    """Which value is the boundary and which the start, and the version; None if it may differ.
 
-    Two are read that have values which stand nowhere else (as in `template`).
+    Two Content-Types with unique made-up values are read to find it out (as in `template`).
     """
     found = []
     for series in "xy":
@@ -71,7 +71,7 @@ def _known_package_type(
 def parse_package_type(content_type: str, limits: Limits) -> PackageType:
     """The long way.
 
-    RFC 2387 asks for `type`; where it is absent, the header part's own type says the same.
+    RFC 2387 requires `type`; if it is absent, the type of the header part says the same.
     """
     media = parse_media_type(content_type, limits)
     essence, parameters = media.essence, media.parameters

@@ -1,7 +1,7 @@
-"""What the readers of both profiles read alike, though their elements have other names.
+"""What the readers of both profiles have in common, although their elements have other names.
 
-Knows what a message, a signal and a hop are made of; the `ProfileForm` of a profile says in which
-elements each of them stands. Must not know the structure of either document.
+Knows the values of a message, a signal and a hop; the `ProfileForm` of a profile names the elements
+that contain them. Must not know the structure of either document.
 """
 
 from collections.abc import Callable, Mapping
@@ -36,7 +36,7 @@ Children = Mapping[str, Element]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ProfileForm:
-    """What a profile calls what both have."""
+    """The names of one profile for what both profiles have."""
 
     profile: Profile
     agreement: str
@@ -45,7 +45,7 @@ class ProfileForm:
     label: str
     """The element or attribute with the label of a document."""
     party: Order
-    """Of a From or To."""
+    """The children of a From or To."""
 
     def read_message(
         self,
@@ -113,9 +113,9 @@ class ProfileForm:
         message_type: str | None,
         limits: Limits,
     ) -> About:
-        """What can be known of the sender of a document that was refused. Never raises.
+        """What can be known about the sender of a refused document. Never raises.
 
-        A field counts only where the document has exactly one place for it.
+        A field counts only if the document has exactly one place for it.
         """
         data = only(header, "MessageData")
         hop = hops[-1] if hops else None
@@ -134,7 +134,7 @@ class ProfileForm:
 
 
 def read_hop(found: Children, *, has_error_uri: bool) -> RoutingHeader:
-    """One RoutingHeader, without what one of the profiles alone says of a hop."""
+    """One RoutingHeader, without the values that only one of the profiles has."""
     return RoutingHeader(
         sender_uri=get_uri(found, "SenderURI"),
         receiver_uri=get_uri(found, "ReceiverURI"),
@@ -144,7 +144,7 @@ def read_hop(found: Children, *, has_error_uri: bool) -> RoutingHeader:
 
 
 def refuse_manifest(labels: Mapping[str, str], message_type: str) -> None:
-    """A signal has no payload."""
+    """Refuse a Manifest in a signal, which has no payload."""
     if labels:
         raise RemoteError(
             ErrorCode.MIME_PROBLEM,
@@ -155,7 +155,7 @@ def refuse_manifest(labels: Mapping[str, str], message_type: str) -> None:
 def read_inquiry_or_report(
     root: Element, header: SignalHeader, message_type: str
 ) -> Inquiry | Report:
-    """What gateways ask one another, and what they answer."""
+    """An inquiry of another gateway, or its answer to one of ours."""
     kind = names.REQUEST_KINDS.get(message_type)
     if kind is not None:
         return Inquiry(header, kind)

@@ -1,7 +1,8 @@
-"""Which profiles there are on the wire, and the codec of each.
+"""The profiles on the wire, and the codec of each.
 
-The house's own are registered here. One more takes a folder with a `Codec`, and `register` before
-the configuration is read: its name, its packages and its documents are known from then on.
+The profiles of onceonly are registered here. Another one needs a folder with a `Codec`, and a call
+of `register` before the configuration is read: from then on its name, its packages and its
+documents are known.
 """
 
 from functools import lru_cache
@@ -23,7 +24,7 @@ def register(codec: Codec) -> None:
 
 
 def withdraw(codec: Codec) -> None:
-    """Offer it no more. Nothing may be under way in it."""
+    """Do not offer the profile any more. No message of it may be under way."""
     del _codecs[codec.profile]
     find_by_version.cache_clear()
 

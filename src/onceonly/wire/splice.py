@@ -1,8 +1,8 @@
-"""One more RoutingHeader in a header document that stays what it is, to the last byte.
+"""Inserts one more RoutingHeader into a header document, and changes no other byte of it.
 
-A relay changes nothing of what it received (S0-80, S0-89), so the document is not written anew:
-the place behind its last RoutingHeader is found, and the new one is put in there, in the
-document's own encoding.
+A relay changes nothing of what it received (S0-80, S0-89), so the document is not written again.
+The place after its last RoutingHeader is found, and the new one is inserted there, in the encoding
+of the document.
 """
 
 from collections.abc import Sequence
@@ -12,15 +12,15 @@ from xml.parsers import expat
 from onceonly.wire import names
 from onceonly.wire.xml import declaration_end, in_utf_8
 
-# The one that ElementTree uses: expat refuses a namespace that has the separator in it, and both
-# must refuse the same documents.
+# The separator that ElementTree uses: expat refuses a namespace that contains it, and both must
+# refuse the same documents.
 _SEPARATOR: Final = "}"
 
 
 class _LastRoutingHeader:
     """Where the last RoutingHeader of a document ends, and whether it needed no prefix.
 
-    Only those at their own place count: an element that we skipped may hold one as well.
+    Only those in the right place count: an element that we skip may contain one as well.
     """
 
     def __init__(self, document: bytes, place: Sequence[str]) -> None:
@@ -44,8 +44,8 @@ class _LastRoutingHeader:
     def _start(self, name: str, _attributes: dict[str, str]) -> None:
         self._path.append(name)
         if self._path == self._place:
-            # Without prefix and declarations of its own it is in the default namespace of its
-            # surroundings, so its next sibling can be written just as plainly.
+            # Without a prefix and its own declarations it is in the default namespace, so its next
+            # sibling can be written in the same way.
             at = self._parser.CurrentByteIndex
             self.is_bare = not self._declares and self._document.startswith(self._opening, at)
         self._declares = False
@@ -57,13 +57,13 @@ class _LastRoutingHeader:
 
 
 def spliced(document: bytes, place: Sequence[str], routing_header: str) -> tuple[bytes, str]:
-    """The document with `routing_header` behind its last one, and the charset that it is in.
+    """The document with `routing_header` after its last one, and the charset of the document.
 
-    `document` is one that was read, so it is well formed and has a RoutingHeader.
+    `document` was read before, so it is well formed and has a RoutingHeader.
     `place` is the path of elements to it, `routing_header` whole lines of the profile's writer.
     """
     charset, text = in_utf_8(document)
-    # expat is told the encoding, and not shown a declaration that may name another.
+    # expat is told the encoding, and does not see the declaration, which may name another.
     start = declaration_end(text)
     last = _LastRoutingHeader(text[start:], place)
     if not last.is_bare:

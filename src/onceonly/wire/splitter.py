@@ -1,16 +1,16 @@
-"""A MIME multipart/related body, cut in one pass, whatever the pieces it arrives in.
+"""Cuts a MIME multipart/related body in one pass, in whatever pieces it arrives.
 
 Knows RFC 2046 as far as a message needs it, and its abuses (attacks P1-P10); it must not know what
-the parts mean. The standard library's parser keeps everything in memory and takes seconds on
-hostile input, so this one is our own: every byte is searched once, and what is held back between
-two pieces is shorter than a delimiter line or the head of one part.
+the parts mean. The standard library's parser keeps everything in memory and needs seconds for
+hostile input, so this one is our own. Every byte is searched once, and the bytes that are kept back
+between two pieces are fewer than a delimiter line or the head of one part has.
 
-The lines of a frame (delimiters and heads) end in CRLF, or all of them in LF, as files and some
-mail systems have it; the first delimiter line says which (ruling R-42). A delimiter that ends the
-other way is one to some readers and none to others, so a frame with both kinds is refused.
+All lines of a frame (delimiters and heads) end in CRLF, or all end in LF, as in files and some mail
+systems; the first delimiter line decides which (ruling R-42). Some readers would accept a delimiter
+with the other line end and others would not, so a frame with both kinds is refused.
 
-Most parts are small and come whole. `find_part` is the short way to read them: the same part, or
-none, and then the events tell of it. A property test holds both to the same answer.
+Most parts are small and come as a whole. `find_part` is the short way to read them: it gives the
+same part as the events, or None, and then the events give it. A property test compares both.
 """
 
 import re
@@ -32,14 +32,14 @@ from onceonly.wire.mime import (
 )
 
 PADDING_BYTES_MAX: Final = 256
-"""White space behind a boundary; RFC 2046 lets transports add some, nobody adds this much."""
+"""Most white space after a boundary; RFC 2046 lets transports add some, but never this much."""
 
 FALSE_DELIMITERS_MAX: Final = 20_000
-"""Lines that begin like a delimiter and are none. Each costs some microseconds, all of them
-together a tenth of a second; whoever sends more chose the boundary in order to."""
+"""Most lines that begin like a delimiter and are none. Each costs some microseconds, all of them a
+tenth of a second; a sender of more has chosen the boundary for that purpose."""
 
 KNOWN_HEAD_BYTES_MAX: Final = 512
-"""Longest head of a part that is remembered. Ours have 120 bytes, and most products' no more."""
+"""Longest head of a part that is remembered. Those of most products, and ours, have 120 bytes."""
 
 _DELIMITER_REST = re.compile(rb"(--)?[ \t]*(\r?\n)?")
 _PLAIN_REST = re.compile(rb"(--)?\r\n")
@@ -78,7 +78,7 @@ class Part(Word):
 
 
 def _is_plain(transfer_encoding: str, data: bytes) -> bool:
-    """Whether the bytes are what they stand for."""
+    """Whether the bytes need no decoding."""
     return transfer_encoding in _IDENTITIES or (transfer_encoding == "7bit" and data.isascii())
 
 
@@ -92,8 +92,8 @@ class Splitter:
     """Cuts the bytes of a multipart body into its parts.
 
     Feed it the body in pieces of any size, then `finish` it. The events do not depend on the
-    pieces, save how the bytes of a part are spread over its `PartBytes`. Raises `RemoteError`
-    (MimeProblem) for a boundary that is none.
+    pieces, except how the bytes of a part are divided into `PartBytes`. Raises `RemoteError`
+    (MimeProblem) for an illegal boundary.
     """
 
     def __init__(self, boundary: str, limits: Limits = DEFAULT) -> None:
@@ -110,17 +110,17 @@ class Splitter:
         self._at = 0
         self._leading = 0
         self._line_end: bytes | None = None
-        """That of the frame, once its first delimiter line was read."""
+        """The line end of the frame; None until its first delimiter line was read."""
         self._read = self._read_preamble
         self._parts = 0
         self._bytes = 0
         self._is_begun = False
-        """Whether the line end that stands before the first byte is behind us."""
+        """Whether the imagined line end before the first byte was read."""
         self._false_delimiters = 0
         self._ended = False
 
     def feed(self, data: bytes) -> Iterator[PartEvent]:
-        """What the next piece completes. Raises `RemoteError` (MimeProblem, MessageTooLarge)."""
+        """The events of the next piece. Raises `RemoteError` (MimeProblem, MessageTooLarge)."""
         self.add(data)
         yield from self.events()
 
@@ -134,13 +134,13 @@ class Splitter:
             raise too_large(
                 f"the package is too long; at most {self._limits.package_bytes_max} bytes are read"
             )
-        if not self._ended:  # whatever follows the final boundary is an epilogue, and skipped
+        if not self._ended:  # everything after the final boundary is an epilogue, and skipped
             self._buffer = self._buffer + data if self._buffer else data
 
     def find_part(self) -> Part | None:
-        """The next part, where all of it is here and its frame is as plain as most are; else None.
+        """The next part, if all of it is here and its frame is plain; else None.
 
-        Plain: its lines end in CRLF, its head is known but for the Content-ID, nothing is padded.
+        Plain: its lines end in CRLF, only the Content-ID of its head is new, nothing is padded.
         """
         found = self._find_known_head()
         if found is None or self._parts >= self._limits.parts_max:
@@ -173,7 +173,7 @@ class Splitter:
         return None if head is None else (head, end + len(b"\r\n\r\n"))
 
     def events(self) -> Iterator[PartEvent]:
-        """What is complete of the pieces. Raises `RemoteError` (MimeProblem, MessageTooLarge)."""
+        """The events that are complete. Raises `RemoteError` (MimeProblem, MessageTooLarge)."""
         if self._ended:
             self._buffer, self._at = b"", 0
             return
@@ -183,12 +183,12 @@ class Splitter:
         self._at = 0
 
     def finish(self) -> Iterator[PartEvent]:
-        """What the end of the body completes.
+        """The last events, at the end of the body.
 
         Raises `RemoteError` (MimeProblem) unless the final boundary was there.
         """
         if not self._ended:
-            # The line end after the final boundary may be missing; it is made up for.
+            # The line end after the final boundary may be missing; it is added here.
             line_end = self._line_end or _CRLF
             self._bytes -= len(line_end)
             yield from self.feed(line_end)
@@ -200,7 +200,7 @@ class Splitter:
                 " boundary than its Content-Type says)"
             )
 
-    # Each state returns the events that the buffer holds complete, or None for "more, please".
+    # Each state returns the complete events of the buffer, or None if it needs more bytes.
 
     def _read_preamble(self) -> tuple[PartEvent, ...] | None:
         stop, delimiter = self._find_delimiter()
@@ -239,7 +239,7 @@ class Splitter:
         return (PartBegun(self._parse_head(head, line_end)),)
 
     def _find_blank_line(self) -> int | None:
-        """Where the blank line behind a head begins, if it is there. It ends as the frame does."""
+        """Where the blank line after a head begins, if it is there. It ends as the frame does."""
         buffer, at = self._buffer, self._at
         for line_end in _LINE_ENDS:
             if buffer.startswith(line_end, at):
@@ -283,13 +283,13 @@ class Splitter:
         return (PartBytes(data), PartEnded()) if data else (PartEnded(),)
 
     def _find_delimiter(self) -> tuple[int, _Delimiter | None]:
-        """The next delimiter line, and up to where the buffer surely is no delimiter line."""
+        """The next delimiter line, and the place up to which there is certainly none."""
         buffer, at = self._buffer, self._at
         while (at := buffer.find(self._delimiter, at)) >= 0:
             rest_at = at + len(self._delimiter)
             rest = _DELIMITER_REST.match(buffer, rest_at, rest_at + PADDING_BYTES_MAX)
             assert rest is not None, "the pattern matches the empty string too"
-            # The line end before it is its own, and no byte of what stands there.
+            # The line end before a delimiter belongs to the delimiter, not to the part.
             has_cr = at > self._at and buffer[at - 1 : at] == b"\r"
             start = at - 1 if has_cr else at
             if rest[2] is not None:
@@ -297,7 +297,7 @@ class Splitter:
                 return start, _Delimiter(start, rest.end(), closes=rest[1] is not None)
             if rest.end() - rest_at >= PADDING_BYTES_MAX - 1:
                 raise broken(
-                    f"too much white space behind a boundary; at most {PADDING_BYTES_MAX - 2} bytes"
+                    f"too much white space after a boundary; at most {PADDING_BYTES_MAX - 2} bytes"
                     " of a line are read"
                 )
             following = buffer[rest.end() : rest.end() + 2]
@@ -313,7 +313,7 @@ class Splitter:
         return max(self._at, len(buffer) - len(self._delimiter)), None
 
     def _check_delimiter(self, line_end: bytes, at: int, *, has_cr: bool) -> None:
-        """Raise `RemoteError` unless the line ends as the frame does, and the line before it."""
+        """Raise `RemoteError` unless this line and the one before it end as the frame does."""
         self._line_end = self._line_end or line_end
         self._check_line_end(line_end)
         if self._is_begun or at > 0:
@@ -330,6 +330,6 @@ class Splitter:
 
 
 def in_part(error: RemoteError, number: int, content_id: str | None) -> RemoteError:
-    """The same about a part, which is named: its place in the package and its Content-ID."""
+    """The same error, with the place of the part in the package and its Content-ID."""
     name = f"part {number}" if content_id is None else f"part {number} <{content_id}>"
     return RemoteError(error.code, f"{name}: {error.description}", error.severity)

@@ -1,27 +1,27 @@
-"""The short way to read a header document: it differs from one that was read before in values only.
+"""The short way to read a header document that differs only in values from an earlier one.
 
-What a product writes differs from message to message in identifiers, times, numbers and names, and
-hardly in anything else. Those texts are the document's *slots*, and what is left without them is
-its *layout*. The first documents of a layout are read the long way, through `xml` and the profile's
-`reading`. So are two that were made up: they have the layout, and in each slot a text that stands
-nowhere else. From where these texts come out a template knows which value every slot is, and it
-reads later documents of the layout by looking up the layout and checking the slots.
+The documents of one product differ in identifiers, times, numbers and names, and in hardly anything
+else. Those texts are the *slots* of the document, and the text without them is its *layout*. The
+first documents of a layout are read the long way, by `xml` and the profile's `reading`. Then two
+made-up documents are read the long way, too: they have the same layout, and a unique text in each
+slot. The place where such a text appears in the result shows which value the slot has. With this
+knowledge a template reads later documents: it looks up the layout and checks the slots.
 
-It says what the long way says, or nothing; then the long way has to tell, and to name what is
-wrong:
+The short way gives the same result as the long way, or None. If it is None, the long way reads the
+document, and names what is wrong:
 
-* All but the slots is the same text, to the last character, as in a document that was accepted. A
-  slot is printable ASCII without markup, so what it holds cannot change the tree around it.
-* Each slot is one value, known by name, and is checked by the code that checks it on the long way.
-* Words that say what the document is are no slots (`Codec.leaf`). A slot that does not come out,
-  or comes out changed, makes no template.
+* Everything except the slots is the same text, character by character, as in a document that was
+  accepted. A slot is printable ASCII without markup, so it cannot change the tree around it.
+* Each slot is one value, known by name, and the same code checks it as on the long way.
+* Words that say what the document is are no slots (`Codec.leaf`). If the text of a slot does not
+  appear in the result, or appears changed, there is no template.
 
-A property test holds both ways to the same answer, for each profile.
+A property test compares both ways for each profile.
 
-What is kept is bounded. A layout is learned where a second document of it was let in, and gives
-way only where there are `TEMPLATES_MAX` others. One that was used since the last look at it stays
-once more. So whoever sends strange layouts in order to displace another's has to send two packages
-for each, and the other one loses a reading of the short way.
+The memory is limited. A layout is learned when its second document was admitted, and is dropped
+only if there are `TEMPLATES_MAX` others; a layout that was used since it was last looked at is kept
+for one more round. So a peer that sends strange layouts to displace those of others has to send two
+packages for each, and the others only lose the short way for one document.
 """
 
 import re
@@ -42,11 +42,11 @@ from onceonly.wire.limits import Limits
 from onceonly.wire.timestamp import read_timestamp
 
 TEMPLATES_MAX: Final = 128
-"""Layouts that are kept: a product has about two for each profile, for messages and for
-acknowledgements, and a few more with what is optional. With `LENGTH_MAX`, 2 MiB at most."""
+"""Most layouts that are kept: a product has about two for each profile, for messages and for
+acknowledgements, and a few more with optional elements. With `LENGTH_MAX`, 2 MiB at most."""
 
 SIGHTINGS_MAX: Final = 256
-"""Layouts of which it is remembered that they were seen once; eight bytes for each."""
+"""Most layouts that are remembered as seen once; eight bytes for each."""
 
 LENGTH_MAX: Final = 8192
 """Longest document that has a template. Ordinary ones have 1-3 KB."""
@@ -55,7 +55,7 @@ SLOTS_MAX: Final = 64
 """Most slots of a template: an ordinary document has 15, and 2 more for each payload."""
 
 _VALUES_MAX: Final = 1024
-"""Parties and URIs that are kept checked; each has 255 characters at most."""
+"""Most checked parties and URIs that are cached; each has at most 255 characters."""
 
 _TEXT = "[ -%'-;=?-~]"
 _QUOTED = "[ !#-%'-;=?-~]"
@@ -65,7 +65,7 @@ _REFERENCE_MARK = '="cid:'
 
 _Key = tuple[object, ...]
 _Part = tuple[str, Callable[[Any], object], int | slice]
-"""A field, what makes its value, and the slot (or all of them) from which it does."""
+"""A field, the function that makes its value, and the slot (or all slots) that it uses."""
 
 
 def leaf_pattern(words: Iterable[str]) -> re.Pattern[str]:
@@ -84,12 +84,12 @@ class Templates:
     def find(
         self, document: bytes, charset: str | None, codec: Codec, limits: Limits
     ) -> Document | None:
-        """What the long way would make of the document, or None where it has to tell."""
+        """The result that the long way would give, or None if the long way has to read it."""
         cut = _cut(document, charset, codec, limits)
         if cut is None:
             return None
         template = self._known.get(cut[0])
-        # The long way counts the declarations by their name, which a slot may hold as well.
+        # The long way counts declarations by their name, which may also occur in a slot.
         if template is None or document.count(b"xmlns") > limits.namespaces_max:
             return None
         template.is_used = True
@@ -104,7 +104,7 @@ class Templates:
         *,
         read: Callable[[bytes], Document],
     ) -> None:
-        """Remember the layout of a document that was read by `read`, the long way, and let in."""
+        """Remember the layout of a document that `read` read the long way and that was admitted."""
         cut = _cut(document, charset, codec, limits)
         if cut is None or cut[0] in self._known:
             return
@@ -122,7 +122,7 @@ class Templates:
             self._known[key] = template
 
     def _forget_one(self) -> None:
-        """Drop the oldest that was not used since it was looked at last, where there are most."""
+        """If there are `TEMPLATES_MAX`, drop the oldest that was not used since its last look."""
         while len(self._known) >= TEMPLATES_MAX:
             oldest = next(iter(self._known))
             template = self._known.pop(oldest)
@@ -132,14 +132,14 @@ class Templates:
 
 
 class _NoTemplateError(Exception):
-    """A slot does not come out as one value of the document."""
+    """A slot does not appear as one value in the result."""
 
 
 class _Template:
-    """What the documents of one layout say."""
+    """Reads the documents of one layout."""
 
     def __init__(self, document: Document, marks: list[str]) -> None:
-        """`document` is what one says that has `marks` in its slots."""
+        """`document` is the result for a document with `marks` in its slots."""
         slots = _slots_of(marks)
         used: list[int] = []
         self.is_used = False
@@ -155,7 +155,7 @@ class _Template:
             raise _NoTemplateError
 
     def find(self, values: list[str]) -> Document | None:
-        """The document with these values in its slots; None where one of them is refused."""
+        """The document with these values in its slots; None if one of them is refused."""
         labels: dict[str, str] = {}
         try:
             for scheme, reference, label, at in self._references:
@@ -180,9 +180,9 @@ def _template_of(
     try:
         made_up = read(_refilled(document, codec, marks))
         if not isinstance(made_up.content, Message | Acknowledgment):
-            return None  # Seldom sent; their layouts would push out those that are.
+            return None  # They are rare; their layouts would displace those of frequent ones.
         template = _Template(made_up, marks)
-        # What only looks like a mark, because a peer wrote it so, stays what it is in this one.
+        # A text of the peer that only looks like a mark is not one in the second series.
         is_right = template.find(others) == read(_refilled(document, codec, others))
     except (RemoteError, _NoTemplateError):
         return None
@@ -195,7 +195,7 @@ def _template_of(
 def _cut(
     document: bytes, charset: str | None, codec: Codec, limits: Limits
 ) -> tuple[_Key, list[str]] | None:
-    """The layout with all that the long way depends on beside it, and the texts of the slots."""
+    """The layout with everything else that the long way depends on, and the texts of the slots."""
     if codec.leaf is None or len(document) > min(LENGTH_MAX, limits.header_bytes_max):
         return None
     try:
@@ -208,7 +208,7 @@ def _cut(
 
 
 def _split(text: str, leaf: re.Pattern[str]) -> tuple[list[str], list[str]]:
-    """What stands before the first leaf, as `_REFERENCE` cuts it, and the text as `leaf` does."""
+    """The text before the first leaf, cut by `_REFERENCE`, and the rest, cut by `leaf`."""
     pieces = leaf.split(text)
     first = pieces[0]
     return _REFERENCE.split(first) if _REFERENCE_MARK in first else [first], pieces
@@ -227,7 +227,7 @@ def _refilled(document: bytes, codec: Codec, values: list[str]) -> bytes:
 
 
 def _marks(values: list[str], series: int) -> list[str]:
-    """A text for each slot that stands in no other one, and is of the same sort as its value."""
+    """For each slot a text that is in no other slot, and of the same kind as its value."""
     return [_mark(value, series, at) for at, value in enumerate(values)]
 
 
@@ -241,7 +241,7 @@ def _mark(value: str, series: int, at: int) -> str:
 
 
 def _slots_of(marks: list[str]) -> dict[object, int]:
-    """The slot of each mark, and of what the mark may be read as."""
+    """The slot of each mark, and of each value that a mark may be read as."""
     slots: dict[object, int] = {}
     for at, mark in enumerate(marks):
         slots[mark] = slots[mark.removeprefix(names.CONTENT_ID_SCHEME)] = at
@@ -274,7 +274,7 @@ def _uri(value: str) -> str:
 
 
 _READ_AS: Final[Mapping[str, Callable[[str], object]]] = {
-    # Whoever makes a message or a signal of these checks them.
+    # They are checked when a message or a signal is made of them.
     "message_id": str,
     "agreement_id": str,
     "conversation_id": str,
@@ -288,7 +288,7 @@ _READ_AS: Final[Mapping[str, Callable[[str], object]]] = {
     "error_uri": _uri,
     "sequence_number": checked_sequence_number,
 }
-"""What a slot is read by, in each field that one can fill, beside the parties."""
+"""The function that reads a slot, for each field that a slot can fill, except the parties."""
 
 
 def _parts_of(word: Word, slots: Mapping[object, int], used: list[int]) -> tuple[_Part, ...]:
@@ -312,17 +312,17 @@ def _parts_of(word: Word, slots: Mapping[object, int], used: list[int]) -> tuple
 def _reference_of(
     reference: str, label: str, marks: list[str], slots: Mapping[object, int], used: list[int]
 ) -> tuple[str, int, str, int | None]:
-    """What is to be put before the slot of a reference, that slot, and the label or its slot."""
+    """The text before the slot of a reference, that slot, and the label or its slot."""
     at, of_label = slots.get(reference), slots.get(label)
     if at is None:
         raise _NoTemplateError
     used.append(at)
     if of_label is not None:
         used.append(of_label)
-    # As an attribute the slot is what stands behind the scheme.
+    # In an attribute the slot is the text after the scheme.
     return names.CONTENT_ID_SCHEME if reference == marks[at] else "", at, label, of_label
 
 
 def _made(word: Any, parts: tuple[_Part, ...], values: list[str]) -> Any:
-    """`word` with what these values say in its fields. Raises `RemoteError` like its reading."""
+    """`word` with these values in its fields. Raises `RemoteError` like the long way."""
     return changed(word, **{name: read(values[at]) for name, read, at in parts})

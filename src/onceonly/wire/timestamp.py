@@ -1,9 +1,9 @@
-"""Instants as the profiles write them, and both forms read, whichever profile.
+"""Instants on the wire: each profile writes its own form, and reads both.
 
 `rm-2000` writes `19991110T102344.000Z` (seed 000 §2.4), `rm-2001` the dateTime of XML Schema. A
-zone is always written; a time that comes without one is UTC (ruling R-42). 24:00:00 is the first
-instant of the next day, as XML Schema has it (part 2 §3.2.7). A leap second is no dateTime: XML
-Schema has no second 60, and to read it as the next second would make two names of one instant.
+zone is always written; a received time without one is UTC (ruling R-42). 24:00:00 is the first
+instant of the next day, as in XML Schema (part 2 §3.2.7). A leap second is refused: XML Schema has
+no second 60, and if it were read as the next second, one instant would have two names.
 """
 
 import re
@@ -23,7 +23,7 @@ _FORM = re.compile(
 )
 _MILLISECONDS = re.compile(r"[0-9]{3}Z")
 _SECOND_LENGTHS = (len("19991110T102344"), len("1999-11-10T10:23:44"))
-"""No text of either length has a zone: a Z makes it longer, an offset much longer."""
+"""A text of one of these lengths has no zone: a zone would make it longer."""
 US_PER_MS: Final = 1000
 _US_PER_DAY = 24 * 60 * 60 * US_PER_S
 EARLIEST_AT: Final = from_datetime(datetime(1, 1, 1, tzinfo=UTC))
@@ -31,7 +31,7 @@ LATEST_AT: Final = from_datetime(datetime(9999, 12, 31, 23, 59, 59, 999_999, tzi
 
 
 def cut_to_milliseconds(at: int) -> int:
-    """The instant that a reader has of `at` once it was written, in either form."""
+    """The instant that a reader gets if `at` was written, in either form."""
     return at - at % US_PER_MS
 
 
@@ -42,7 +42,7 @@ def write_timestamp(at: int) -> str:
 
 
 def write_extended_timestamp(at: int) -> str:
-    """`at` in the extended form, cut to milliseconds, which are left out where there are none."""
+    """`at` in the extended form, cut to milliseconds; zero milliseconds are left out."""
     second, us = divmod(at, US_PER_S)
     fraction = f".{us // 1000:03}" if us >= 1000 else ""
     return f"{_write_extended_second(second)}{fraction}Z"
@@ -55,7 +55,7 @@ def _write_extended_second(second: int) -> str:
 
 @lru_cache(16)
 def _write_second(second: int) -> str:
-    """Kept for a few seconds: a busy gateway writes a thousand timestamps in each."""
+    """Cached for a few seconds: a busy gateway writes a thousand timestamps in each."""
     extended = to_datetime(second * US_PER_S).isoformat()
     return f"{extended[:4]}{extended[5:7]}{extended[8:13]}{extended[14:16]}{extended[17:19]}"
 
@@ -76,9 +76,9 @@ def read_timestamp(text: str, name: str = "Timestamp") -> int:
 
 @lru_cache(16)
 def _find_second(text: str) -> int | None:
-    """The instant of a time without fraction and zone, kept like `_write_second`.
+    """The instant of a time without fraction and zone, cached like `_write_second`.
 
-    None for what is none, and for 24:00:00, behind which no fraction but zero may stand.
+    None for an illegal time, and for 24:00:00, after which only a fraction of zero is legal.
     """
     found = _FORM.fullmatch(text)
     if found is None or found[12] is not None or "24" in (found[4], found[9]):
@@ -90,7 +90,7 @@ def _find_second(text: str) -> int | None:
 
 
 def _read_any(text: str, name: str) -> int:
-    """What `read_timestamp` gives for any form."""
+    """The result of `read_timestamp` for any form."""
     found = _FORM.fullmatch(text)
     if found is None:
         raise _unreadable(text, name)

@@ -1,8 +1,8 @@
-"""Content-Transfer-Encodings, undone in pieces (RFC 2045 §6, attack P9).
+"""Decodes Content-Transfer-Encodings, piece by piece (RFC 2045 §6, attack P9).
 
-Knows the five of RFC 2045. Lenient where nothing else can be meant (ruling R-42): white space in
-base64, blanks at the end of a line of quoted-printable, which RFC 2045 §6.7 has deleted. What does
-not decode to one thing only is refused.
+Knows the five of RFC 2045. Accepts deviations with only one possible meaning (ruling R-42): white
+space in base64, and blanks at the end of a line of quoted-printable, which RFC 2045 §6.7 deletes.
+Everything that could be decoded in more than one way is refused.
 """
 
 import re
@@ -15,8 +15,8 @@ from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.printable import quoted
 
 QP_LINE_BYTES_MAX: Final = 1 << 14
-"""Longest line of quoted-printable. RFC 2045 has 76 characters, a mail 998; a line is held back
-until its end was seen."""
+"""Longest line of quoted-printable. RFC 2045 allows 76 characters, and mail 998; a line is kept in
+memory until its end was seen."""
 
 _QP_BROKEN = re.compile(rb"=(?![0-9A-Fa-f]{2}|\r?\n|\Z)|[^\t\r\n -~]|\r(?!\n)")
 _QP_TRAILING = re.compile(rb"(?<![ \t])[ \t]++(?=\r?\n|\Z)")
@@ -27,7 +27,7 @@ def _broken(description: str) -> RemoteError:
 
 
 class Transfer(Protocol):
-    """Undoes a Content-Transfer-Encoding, piece by piece."""
+    """Decodes a Content-Transfer-Encoding, piece by piece."""
 
     def decode(self, data: bytes) -> bytes:
         """What the next piece decodes to. Raises `RemoteError` (MimeProblem)."""
@@ -49,7 +49,7 @@ class Identity:
         return data
 
     def finish(self) -> bytes:
-        """Nothing: none is held back."""
+        """Empty: nothing is held back."""
         return b""
 
 
@@ -89,7 +89,7 @@ class Base64:
             ) from error
 
     def finish(self) -> bytes:
-        """Nothing; else the last group of four is not whole."""
+        """Empty. Raises `RemoteError` (MimeProblem) if the last group of four is not complete."""
         if self._rest:
             raise _broken(
                 f"its base64 is cut short: the last group has {len(self._rest)} characters,"
@@ -99,7 +99,7 @@ class Base64:
 
 
 class QuotedPrintable:
-    """quoted-printable, line by line; a line that ends in LF is one, too (RFC 2045 §6.7)."""
+    """quoted-printable, line by line; a line may also end in LF (RFC 2045 §6.7)."""
 
     def __init__(self) -> None:
         self._rest = b""
@@ -122,7 +122,7 @@ class QuotedPrintable:
                 f"its quoted-printable has a line of more than {QP_LINE_BYTES_MAX} bytes; expected"
                 " are 76"
             )
-        # Before the blanks go, a soft line break may have some behind it.
+        # Before blanks are deleted, a soft line break may have some after it.
         lines = _QP_TRAILING.sub(b"", lines)
         found = _QP_BROKEN.search(lines)
         if found is not None:

@@ -1,8 +1,8 @@
-"""Which profile a version belongs to, wherever one is written down.
+"""Which profile a version belongs to.
 
-A version stands in the Content-Type of the package, in that of the header part and on the root of
-the header document. The profiles also spell the attribute of the root differently, so a document
-cannot be taken for another kind.
+A version is in the Content-Type of the package, in that of the header part, and in the root of the
+header document. The profiles also spell the attribute of the root differently, so a document of one
+cannot be mistaken for one of the other.
 """
 
 import re
@@ -23,7 +23,7 @@ ROOT_TAG: Final = f"{{{names.NAMESPACE}}}{names.ROOT}"
 def profile_of(version: str) -> Profile:
     """The profile that `version` belongs to.
 
-    Raises `RemoteError`: OtherXml where it is no version, NotSupported for 1.0 and later.
+    Raises `RemoteError`: OtherXml if it is no version, NotSupported for 1.0 and later.
     """
     plain = version.strip(WHITE_SPACE)
     profile = find_by_version(plain)
@@ -41,7 +41,7 @@ def profile_of(version: str) -> Profile:
 
 
 def profile_of_root(root: Element) -> Profile:
-    """The profile that the document under `root` says it is of.
+    """The profile that the document under `root` names.
 
     Raises `RemoteError`: OtherXml for another root, NotSupported, Inconsistent.
     """
@@ -67,7 +67,7 @@ def spelling_of_root(root: Element) -> Profile:
 
 
 def check_same(one: Profile | None, other: Profile | None) -> None:
-    """Raise `RemoteError` (Inconsistent) where both are known and differ."""
+    """Raise `RemoteError` (Inconsistent) if both are known and differ."""
     if one is not other and one is not None and other is not None:
         raise RemoteError(
             ErrorCode.INCONSISTENT,

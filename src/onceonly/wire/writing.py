@@ -1,4 +1,4 @@
-"""What the writers of both profiles write alike."""
+"""What the writers of both profiles have in common."""
 
 from onceonly.message.errors import ErrorCode, LocalError
 from onceonly.message.identity import PartyId
@@ -10,7 +10,7 @@ from onceonly.wire.xml import escaped
 def check_semantics(semantics: DeliverySemantics) -> None:
     """Raise `LocalError` (SemanticsNotOnWire) unless the wire has a word for `semantics`.
 
-    The caller decides which word stands for what was agreed (`on_wire`); none is put in silently.
+    The caller chooses the word for what was agreed (`on_wire`); none is chosen here.
     """
     if semantics is not semantics.on_wire:
         raise LocalError("SemanticsNotOnWire", f"the wire has no word for {semantics.value}")

@@ -1,14 +1,14 @@
 """Hardened XML: from the bytes of a header part to an element tree that hides nothing.
 
-Knows what may stand in a header document at all (rulings R-24 and R-42, attacks X1-X11); which
-elements mean what is the profile's affair. A DOCTYPE or a processing instruction needs `<!` or
-`<?`, and well-formed XML has those character pairs outside of comments and CDATA sections for
-nothing else. Both are refused by looking at the bytes, before any parser has seen them. What is
-left for expat is elements, attributes, text, comments, CDATA and the five predefined entities.
-Text is read across comments and CDATA sections: what expat gives is the only value in the house.
+Knows what is legal in any header document (rulings R-24 and R-42, attacks X1-X11); the profile
+knows the meaning of the elements. A DOCTYPE or a processing instruction needs `<!` or `<?`. Outside
+of comments and CDATA sections, well-formed XML has these character pairs for nothing else, so both
+are refused by looking at the bytes, before any parser sees them. For expat only elements,
+attributes, text, comments, CDATA and the five predefined entities are left. Text is read across
+comments and CDATA sections: the value that expat gives is the only one that is used.
 
-lxml is twice as fast, and was refused: it keeps every element name that it ever met in a
-dictionary of the thread, so a peer could make a gateway grow for ever.
+lxml is twice as fast, but was rejected: it keeps every element name that it has seen in a
+dictionary of the thread, so a peer could make the memory of a gateway grow for ever.
 """
 
 import re
@@ -21,11 +21,11 @@ from onceonly.wire.limits import Limits
 __all__ = ["WHITE_SPACE", "Element", "declaration_end", "escaped", "in_utf_8", "parse"]
 
 WHITE_SPACE = " \t\r\n"
-"""White space as XML defines it; `str.strip()` would take off more."""
+"""White space as XML defines it; `str.strip()` would remove more."""
 
 _BOM_UTF_8 = b"\xef\xbb\xbf"
 _BOMS_UTF_16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
-# Nothing may stand before it, and a blank line does where programs put documents together.
+# Nothing is legal before it, but some programs that join documents leave a blank line there.
 _DECLARATION = re.compile(
     rb"[ \t\r\n]*<\?xml[ \t\r\n]+version[ \t\r\n]*=[ \t\r\n]*(?:'1\.0'|\"1\.0\")"
     rb"(?:[ \t\r\n]+encoding[ \t\r\n]*=[ \t\r\n]*(?:'([A-Za-z0-9._\-]+)'|\"([A-Za-z0-9._\-]+)\"))?"
@@ -41,7 +41,7 @@ _ENCODINGS = {
     "utf16": "utf-16",
     "csutf16": "utf-16",
 }
-"""What the two are called, in lower case and without hyphens, underscores and blanks."""
+"""The names of both encodings, in lower case and without hyphens, underscores and blanks."""
 _SPELLING = str.maketrans("", "", "-_ ")
 _SPECIAL = re.compile(r"[^ !#-%'-;=?-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _REFERENCES = {
@@ -58,8 +58,8 @@ _REFERENCES = {
 def parse(document: bytes, charset: str | None, limits: Limits) -> Element:
     """The root element of `document`; `charset` is the parameter of its Content-Type, if any.
 
-    Raises `RemoteError`: OtherXml where it is not a plain well-formed document, NotSupported
-    where the encodings disagree or are not UTF-8 or UTF-16, MessageTooLarge past a limit.
+    Raises `RemoteError`: OtherXml if it is not a plain well-formed document, NotSupported if the
+    encodings disagree or are not UTF-8 or UTF-16, MessageTooLarge above a limit.
     """
     if len(document) > limits.header_bytes_max:
         raise RemoteError(
@@ -78,7 +78,7 @@ def parse(document: bytes, charset: str | None, limits: Limits) -> Element:
         raise RemoteError(
             ErrorCode.OTHER_XML,
             f"the header is not well-formed XML: {str(error).partition(':')[0]} in line {line} of"
-            f" what follows its declaration, behind {column} characters; expected is a document"
+            f" what follows its declaration, after {column} characters; expected is a document"
             " that every parser reads",
         ) from error
     _check_tree(root, elements, document.count(b"="), limits)
@@ -101,7 +101,7 @@ def _content(document: bytes, charset: str | None) -> bytes:
 
 
 def declaration_end(text: bytes) -> int:
-    """Where the XML declaration of a document in UTF-8 ends, and 0 where it has none."""
+    """Where the XML declaration of a document in UTF-8 ends; 0 if it has none."""
     declaration = _DECLARATION.match(text)
     return 0 if declaration is None else declaration.end()
 
@@ -136,7 +136,7 @@ def _check_encoding(named: str, found: str) -> None:
 
 
 def _check_markup(document: bytes, limits: Limits) -> int:
-    """Refuse what can be refused before parsing; the number of elements."""
+    """Refuse what can be refused before parsing; returns the number of elements."""
     markup = _outside_of_sections(document) if b"<!" in document else document
     at = markup.find(b"<?")
     if at >= 0:
@@ -196,10 +196,10 @@ def _outside_of_sections(document: bytes) -> bytes:
 
 
 def _check_tree(root: Element, elements: int, equal_signs: int, limits: Limits) -> None:
-    """Refuse what is too deep or has too many attributes.
+    """Refuse a tree that is too deep or has too many attributes.
 
-    A document cannot be deeper than it has elements nor have more attributes than equal signs,
-    so an ordinary one is not walked.
+    A document cannot be deeper than its number of elements, or have more attributes than equal
+    signs, so the tree of an ordinary one need not be walked.
     """
     if elements <= limits.depth_max and equal_signs <= limits.attributes_max:
         return

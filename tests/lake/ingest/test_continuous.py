@@ -203,7 +203,7 @@ def test_a_query_that_lost_what_it_kept_begins_anew(spark: SparkSession, tmp_pat
     said: list[str] = []
     assert jobs.ingest(str(tmp_path), tell=said.append).is_trusted
     assert rows() == {40}
-    assert all("is listed anew" in line for line in said)
+    assert all("is listed again" in line for line in said)
     assert len(said) == len(KEPT)
 
     jobs.ingest(str(tmp_path))

@@ -173,7 +173,7 @@ WAITS = (
                 agreement, endpoint, message_id, package, payloads, take
             )
         except StoreFull as full:
-            # A payload could not be read for now: what left of it is not known.
+            # A payload could not be read for now; it is not known whether bytes left.
             transmission = Transmission(Outcome.UNKNOWN, bytes_left=True, detail=str(full))
         self.failpoints.reach("after-transmit")
         await self._tell(MessageWork(message_id, Transmitted(departure.attempt, transmission)))
@@ -186,7 +186,7 @@ WAITS = (
                 agreement, endpoint, message_id, package, payloads, take
             )
         except StoreFull as full:
-            # A payload could not be read for now: what left of it is not known.
+            # A payload could not be read for now; it is not known whether bytes left.
             transmission = Transmission(Outcome.UNKNOWN, bytes_left=True, detail=str(full))
         self.failpoints.reach("after-transmit")
         work = MessageWork(message_id, Transmitted(departure.attempt, transmission))

@@ -1,13 +1,14 @@
-"""Who may call the application API: this machine, or whoever has the token; no foreign web page.
+"""Who may call the application API: this machine, or a caller with the token; no foreign web page.
 
-A browser on this machine can be told by any page to call us. Two heads tell: `Origin`, which a
-page of another origin cannot leave out when it posts; and `Host`, which a page cannot choose at
-all. It is the page's own name where somebody else's name was bound to our address (DNS rebinding),
-and to the browser such a page is of our origin. So whoever calls by a name must call by one of
-ours. An address is nobody's to bind, and `localhost` no server answers for: whoever writes those
-meant this machine. The port tells nothing: tunnels and containers change it, attackers need not.
+Any web page can make a browser on this machine call us. Two header fields show it. `Origin`: a page
+of another origin cannot leave it out when it posts. `Host`: a page cannot choose it. If an attacker
+binds a name of his own to our address (DNS rebinding), the browser takes his page for one of our
+origin, but `Host` then has the attacker's name. So a caller that uses a name must use one of ours.
+Addresses are always accepted, since nobody can bind them, and so is `localhost`, since no name
+server answers for it. The port is not compared: tunnels and containers change it, and an attacker
+need not change it.
 
-All of it is decided by the head alone, before a byte of the body is read.
+All of this is decided by the head of the request, before a byte of the body is read.
 """
 
 import hmac
@@ -27,14 +28,14 @@ OPEN_PATHS = frozenset(one.path for one in OPERATIONS if one.is_open)
 """What a load balancer asks without a token; they say nothing about messages."""
 
 UNSNIFFED = (b"x-content-type-options", b"nosniff")
-"""On every answer: what partners wrote must not be taken for a page by a browser (X17)."""
+"""In every answer, so that no browser shows text of a partner as a web page (X17)."""
 
 SEEN_LENGTH_MAX = 120
-"""Of a foreign Host, what the refusal repeats: more than any name of ours has."""
+"""Most characters of a foreign Host that the refusal repeats; all names of ours are shorter."""
 
 _HOST = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9._-]+))(?::[0-9]{0,5})?")
 _LOCAL_NAMES = frozenset({"localhost"})
-"""Every resolver has it for this machine (RFC 6761), so that nobody else can bind it."""
+"""For every resolver it means this machine (RFC 6761), so nobody else can bind it."""
 
 
 class Access:
@@ -53,7 +54,7 @@ class Access:
         return self._token is not None
 
     def guard(self, application: Any) -> Any:
-        """The application behind the checks, and no answer guessed at."""
+        """The application, called only after the checks; all its answers forbid sniffing."""
 
         async def guarded(scope: Any, receive: Any, send: Any) -> None:
             async def send_unsniffed(message: Any) -> None:

@@ -1,8 +1,8 @@
-"""Answers of the application API: JSON in ASCII alone, and the one shape of every refusal.
+"""Answers of the application API: JSON in ASCII only, and one shape for every refusal.
 
-What partners wrote stands in many of them: controls, marks that turn the direction of writing
-around, halves of surrogate pairs. As escapes they have the same value for every reader of JSON,
-and steer no terminal on their way to one (attack X16).
+Many answers contain text of partners, which may have control characters, marks that reverse the
+direction of writing, or halves of surrogate pairs. They are escaped: for a reader of JSON the value
+is the same, and they cannot control a terminal that shows the answer (attack X16).
 """
 
 import json
@@ -21,7 +21,7 @@ from onceonly.api.refusals import REFUSALS, Refusal, Refused
 UNKNOWN_TYPE: Final = "application/octet-stream"
 _TYPE: Final = re.compile(r"[!-~]+(?: [!-~]+)*")
 _TYPE_LENGTH_MAX: Final = 255
-"""Of a Content-Type in our head; the longest that is registered has half of it."""
+"""Longest Content-Type in the head of an answer: twice the longest that is registered."""
 
 _FOREIGN: Final = re.compile("[^ -~]")
 _PLANE: Final = 0x10000
@@ -80,15 +80,15 @@ _SHOWN.maxstring = _SHOWN.maxother = 120
 
 
 def shown(value: Any) -> str:
-    """A value of a caller's, in a refusal: as much of it as tells which one is meant."""
+    """A caller's value as a refusal shows it: cut, but long enough to recognise it."""
     return _SHOWN.repr(value)
 
 
 def sendable_type(content_type: str) -> str:
-    """What the head of an answer says of a payload: its own type, where a head can have that.
+    """The Content-Type of a payload for the head of an answer: its own, if a head can have it.
 
-    A partner's may have a tab from a folded line, characters that no head has, or thousands of
-    them; the inbox item tells it as it is.
+    A partner may have sent one with a tab from a folded line, with characters that are not legal in
+    a head, or thousands of characters long. The inbox item shows it unchanged.
     """
     folded = " ".join(content_type.split())
     is_sendable = len(folded) <= _TYPE_LENGTH_MAX and _TYPE.fullmatch(folded) is not None

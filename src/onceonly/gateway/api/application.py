@@ -68,13 +68,13 @@ from onceonly.store.contract.store import Snapshot, Store
 from onceonly.store.spool import Sink, Spool
 
 COPY_BYTES = 1 << 18
-"""Piece in which an upload goes to the spool."""
+"""Size of the pieces in which an upload is written to the spool."""
 
 FORM_BYTES_MAX = 2 * HEADER_BYTES_MAX
-"""What a form has beside its payloads: the JSON, and 99 part heads of some 600 bytes."""
+"""Most bytes of a form besides its payloads: the JSON, and 99 part heads of some 600 bytes."""
 
 READERS_MAX = 4
-"""Calls that read the store at once: threads are left for payloads, whoever lists however much."""
+"""Most calls that read the store at the same time, so that threads are left for payloads."""
 
 
 class Api(JobCalls):
@@ -126,7 +126,7 @@ class Api(JobCalls):
         return on_steps(access.guard(application))
 
     async def _on_bug(self, request: Request, error: Exception) -> Response:
-        """A value that came in by a partner may be what a call stumbles over (R-43)."""
+        """A call met a bug, perhaps because of a value that a partner sent (R-43)."""
         del request
         self._operations.note_bug("answering a call of the API", error)
         text = "a bug of onceonly; an incident of this kind is in the journal and in the log"
@@ -222,7 +222,7 @@ class Api(JobCalls):
     def _message(self, message_id: str) -> messages.OutboundMessage:
         """The message at one instant: commits go on while this reads.
 
-        Its recovery and its pair are looked up again where the message has moved meanwhile.
+        If the message has changed in between, its recovery and its pair are read again.
         """
         snapshot = self._snapshot
         view = snapshot.find_outbound_view(message_id)
@@ -282,7 +282,7 @@ class Api(JobCalls):
     ) -> Answer[messages.OutboundMessage]:
         """Send a message again that was given up, or its content; 202 where the receiver is asked.
 
-        What may be delivered twice is sent again on a person's word and reason only (R-41).
+        If it may be delivered twice, a person must ask for it and give a reason (R-41).
         """
         message_id, body, is_done = asked.path.message_id, asked.body, True
         if body.anyway and body.new_version:
@@ -360,7 +360,7 @@ class Api(JobCalls):
         message_id, offset = item_of(asked)
         stored = self._inbox.payload(message_id, asked.path.n, offset)
         headers = {
-            # A payload is never shown as a page of ours (attack R6).
+            # A browser must never show a payload as one of our pages (attack R6).
             "content-type": sendable_type(stored.payload.content_type),
             "content-disposition": "attachment",
             "content-security-policy": "sandbox",
@@ -472,9 +472,9 @@ class Api(JobCalls):
         return Json(history.JournalPage(records=rows, last_seq=last_seq, store_id=store_id))
 
     def _store_id(self) -> str | None:
-        """Whose numbers these are: the hash of the journal's first row, which no other store has.
+        """The store that gave these numbers: the hash of its first journal row, which is unique.
 
-        An epoch does not do, since every opening begins one.
+        The epoch cannot say it, since every opening of a store begins a new one.
         """
         first = self._snapshot.list_journal(0, 1)
         return first[0].chain_hash if first else None
@@ -525,7 +525,7 @@ def item_of(asked: Asked[Any, Any, Any]) -> tuple[str | None, int | None]:
 
 
 def _concerned(snapshot: Snapshot, incident: Incident) -> dict[str, int] | None:
-    """Messages per state, while there is trouble with their partner (R-40)."""
+    """Messages per state, as long as there is trouble with their partner (R-40)."""
     if not incident.is_trouble or incident.resolved_at is not None:
         return None
     return snapshot.count_concerned(incident.pair, incident.opened_at)
@@ -557,7 +557,7 @@ async def _on_store_failed(request: Request, error: StoreFailed) -> Response:
 
 
 async def _on_disconnect(request: Request, error: ClientDisconnect) -> Response:
-    """Nobody hears it: the caller went away in the middle of its request."""
+    """Nobody reads this answer: the caller left in the middle of its request."""
     del request, error
     return refusal("CallerGone", "the request ended before its body did")
 

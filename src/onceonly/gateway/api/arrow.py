@@ -1,4 +1,4 @@
-"""Inbox and journal as Arrow: what programs read that take many rows at once.
+"""Inbox and journal as Arrow, for programs that read many rows at once.
 
 Knows the columns and how items become them; must not know HTTP or the store. Instants are
 microseconds UTC, as in the journal's segments.
@@ -51,7 +51,7 @@ INBOX_SCHEMA: Final = pa.schema(
 )
 """An inbox item; its first payload in columns of its own, the others in `attachments`.
 
-`payload` is null where there is none, and where it is too large to come along.
+`payload` is null if there is none, or if it is too large to be sent with the item.
 """
 
 

@@ -1,7 +1,7 @@
-"""How much of a request is read: every call has a bound, whatever it does with its body.
+"""How much of a request is read: every call has a limit, whatever it does with its body.
 
-A call reads a small body whole before it begins, so that its bound holds also where it has no use
-for one. Only those that take documents read on as they go, and are counted meanwhile.
+A small body is read completely before its call begins, so the limit also holds for a call that does
+not use its body. Only calls that take documents read their body piece by piece, and count it.
 """
 
 from typing import Any
@@ -14,11 +14,11 @@ BODY_BYTES_MAX = 1 << 16
 """Longest body of a call that takes no documents: names, reasons and numbers, a few hundred."""
 
 _LENGTH_DIGITS_MAX = 19
-"""Of a Content-Length that is a number at all: those of 64 bits."""
+"""Most digits of a legal Content-Length: a number of 64 bits."""
 
 
 def announced(request: Request) -> int | None:
-    """The length that the request says, if it does; a text that is no length is beyond any."""
+    """The announced length of the body, or None; a text that is no length counts as too long."""
     text = request.headers.get("content-length")
     if text is None:
         return None
@@ -47,9 +47,9 @@ async def read_whole(request: Request) -> Request:
 
 
 def read_on(request: Request, bytes_max: int, refusal: LocalError) -> Request:
-    """The request, whose reader meets `refusal` where its body has more bytes than `bytes_max`.
+    """The request; reading its body raises `refusal` if it has more than `bytes_max` bytes.
 
-    Raises it at once where that is announced.
+    Raises it at once if the announced length is too large.
     """
     if (announced(request) or 0) > bytes_max:
         raise refusal

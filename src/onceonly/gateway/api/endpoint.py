@@ -1,7 +1,7 @@
-"""The HTTP server of the application API: uvicorn, with a bound on what is no body.
+"""The HTTP server of the application API: uvicorn, with a limit for everything but bodies.
 
 uvicorn over httptools keeps request targets, header fields and trailers of any length in memory
-before anybody can look at them, also those of a caller without a token.
+before the application sees them, even those of a caller without a token.
 """
 
 from typing import Any, Final
@@ -17,11 +17,11 @@ HEAD_BYTES_MAX: Final = 1 << 16
 """Longest head of a request; a MessageId and a PartyId, escaped, take two thousand bytes."""
 
 LINGER_S: Final = 1.0
-"""How long what a refused caller still sends is thrown away, so that the refusal is read."""
+"""How long bytes of a refused caller are still read and dropped, so that it gets the refusal."""
 
 
 class BoundedHead(HttpToolsProtocol):
-    """One connection. What arrives without completing a head or a piece of a body is counted."""
+    """One connection. Counts bytes that complete neither a head nor a piece of a body."""
 
     _pending_bytes = 0
     _is_refused = False
@@ -36,7 +36,7 @@ class BoundedHead(HttpToolsProtocol):
             self._refuse()
 
     def on_headers_complete(self) -> None:
-        """Called by the parser behind a head."""
+        """Called by the parser after a head."""
         self._pending_bytes = 0
         # uvicorn would say it in a text, and every refusal of ours has the one shape.
         application, calls_max = self.app, self.limit_concurrency
@@ -85,9 +85,9 @@ def _written(status: bytes, answer: Json[Refused]) -> bytes:
 def served(
     application: Any, *, drain_s: int | None = None, calls_max: int | None = None
 ) -> uvicorn.Config:
-    """How uvicorn serves the application; `drain_s` is for calls under way when it is to end.
+    """How uvicorn serves the application; `drain_s`: how long calls may take at a stop.
 
-    Past `calls_max` connections a call is answered 503.
+    With more than `calls_max` connections a call is answered 503.
     """
     return uvicorn.Config(
         application,

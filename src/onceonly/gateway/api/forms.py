@@ -1,4 +1,4 @@
-"""A submission's form, read with bounds: parts, their heads, the JSON; payloads go to files.
+"""Reads the form of a submission, with limits for all its parts; payloads go to files.
 
 Knows multipart/form-data; must not know what the parts mean.
 """
@@ -21,13 +21,13 @@ HEADER_BYTES_MAX: Final = 1 << 16
 """Largest `message` JSON of a submission."""
 
 FILES_MAX: Final = PAYLOADS_MAX + 2
-"""Files in a form: the JSON may be one, and one payload too many is still refused by name."""
+"""Most files in a form. The JSON may be one; one payload too many still gets its own refusal."""
 
 PART_HEAD_BYTES_MAX: Final = 1 << 13
 """Longest head of a part: a name of 255 characters, escaped, a Content-Type, and some more."""
 
 HELD_BYTES_MAX: Final = 1 << 18
-"""Of a payload in memory before it goes to a file: of a form with all its payloads, 26 MB."""
+"""Most bytes of a payload in memory before it goes to a file; with all payloads 26 MB a form."""
 
 HEADER_PART: Final = "message"
 PAYLOAD_PART: Final = "payload"
@@ -36,11 +36,11 @@ _FILE_NAME: Final = re.compile(rb';[ \t]*filename="((?:[^"\\]|\\.)*)"[ \t]*(?:;|
 _ESCAPED: Final = re.compile(rb'\\([\\"])')
 
 _CHARSETS: Final = frozenset({b"utf-8", b"utf8", b"us-ascii"})
-"""A form's names are UTF-8. Python has codecs that make other things than text of bytes."""
+"""The names in a form are UTF-8. Some codecs of Python make something else than text."""
 
 
 class _Form(MultiPartParser):
-    """Starlette's parser; how long the head of a part may be, only newer libraries bound."""
+    """Starlette's parser with a limit for the head of a part, which older libraries lack."""
 
     spool_max_size = HELD_BYTES_MAX
     _head_bytes = 0
@@ -87,7 +87,7 @@ def _check_part(name: str, *, is_file: bool) -> None:
 
 
 def _file_name(disposition: bytes) -> str | None:
-    """The file's name as it stands in quotes; the parser cuts what looks like a Windows path."""
+    """The name of the file as quoted; the parser would cut one that looks like a Windows path."""
     found = _FILE_NAME.search(disposition)
     try:
         return None if found is None else _ESCAPED.sub(rb"\1", found[1]).decode()
@@ -112,7 +112,7 @@ async def form_of(request: Request) -> AsyncIterator[FormData]:
         # It is a generator, which Starlette's annotation does not say.
         cast("Any", request.stream()),
         max_files=FILES_MAX,
-        # One may be there; the next is refused by its own name, not for their number.
+        # One field more than allowed gets through here, to be refused by its name later.
         max_fields=2,
         max_part_size=HEADER_BYTES_MAX,
     )

@@ -1,6 +1,6 @@
 """Calls about jobs: messages handed over in bulk, staged, and released together.
 
-Reads what comes in and shows what came of it; `steps.staging` has the rules.
+Reads the requests and shows the results; `steps.staging` has the rules.
 """
 
 from abc import ABC, abstractmethod
@@ -38,18 +38,18 @@ from onceonly.store.contract.store import Store
 from onceonly.store.spool import Sink, Spool
 
 ROWS_MAX = 1_000
-"""Rows of one request: some 60 ms of staging, which is one step."""
+"""Most rows of one request: about 60 ms of staging, which is one step."""
 
 BULK_BYTES_MAX = 32 << 20
-"""Longest request; more would be in memory as a whole, several times over."""
+"""Longest request in bytes; it is in memory as a whole, several times."""
 
 _USUAL_TYPE = "application/octet-stream"
 
 
 class JobCalls(ABC):
-    """The routes under /v1/jobs, of the API that has these parts.
+    """The routes under /v1/jobs.
 
-    Those that are no coroutines read the store: the API runs them in threads.
+    Methods that are no coroutines read the store: the API runs them in threads.
     """
 
     _store: Store

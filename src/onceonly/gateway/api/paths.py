@@ -1,8 +1,8 @@
-"""Paths of the API: an identifier is one step of a path, percent-encoded, whatever is in it.
+"""Paths of the API: an identifier is one segment of a path, percent-encoded.
 
 Calls are routed by the path as it was sent, so that an escaped slash separates nothing: the
-message `x/payloads/0` is never taken for a payload of the message `x`. Steps that differ in
-spelling alone (`a@b`, `a%40b`) are one step (RFC 3986 §6.2.2).
+message `x/payloads/0` is never taken for a payload of the message `x`. Segments that differ only in
+spelling (`a@b`, `a%40b`) are the same segment (RFC 3986 §6.2.2).
 """
 
 import re
@@ -27,7 +27,7 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 class _Step(Convertor[str]):
-    """One step, decoded; `on_steps` has seen to it that it can be."""
+    """One segment, decoded; `on_steps` has checked that it can be decoded."""
 
     regex = "[^/]+"
 
@@ -101,7 +101,7 @@ class PathRoute(Route):
 
 
 def on_steps(application: Any) -> Any:
-    """The ASGI application, which sees the path as it was sent, each step in its one spelling."""
+    """The ASGI application, which gets the path as it was sent, each segment in one spelling."""
 
     async def routed(scope: Any, receive: Any, send: Any) -> None:
         try:

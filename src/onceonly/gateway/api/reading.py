@@ -1,4 +1,4 @@
-"""What callers of the application API send, read with named refusals.
+"""Reads what callers of the application API send; every refusal has a name.
 
 Every function raises `LocalError` (InvalidField, InvalidJson, InvalidMultipart) for what is not
 legal.
@@ -25,7 +25,7 @@ DEPTH_MAX = 32
 
 
 def too_large(payload_bytes_max: int) -> LocalError:
-    """What is said of a message whose payloads have more bytes than that, all together."""
+    """The error for a message whose payloads together have more than that many bytes."""
     text = f"the payloads of a message have {payload_bytes_max} bytes at most"
     return LocalError("PayloadTooLarge", text)
 
@@ -46,23 +46,23 @@ _NESTING = {"[": 1, "{": 1, "]": -1, "}": -1}
 def parsed(text: str | bytes) -> Any:
     """The JSON value, nested to `DEPTH_MAX` at most.
 
-    Raises `ValueError`, also where a string in it is no Unicode text, and where a number is none
-    of JSON (NaN).
+    Raises `ValueError`, also if a string in it is no Unicode text, or if a number is not legal in
+    JSON (NaN).
     """
     text = text if isinstance(text, str) else text.decode("utf-8-sig")
     _check_depth(text)
     value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_object)
     if "\\ud" in text.lower():
-        # JSON can escape half a surrogate pair, which no store, document or answer could carry.
+        # JSON can contain half a surrogate pair as an escape; no store or answer could hold it.
         json.dumps(value, ensure_ascii=False).encode()
     elif not text.isascii():
-        # A form's field may bring one as it is.
+        # A field of a form can contain one without an escape.
         text.encode()
     return value
 
 
 def _check_depth(text: str) -> None:
-    """Before anything is built: what reads, shows and writes values calls itself for each level."""
+    """Check before any value is built: code that reads or writes values recurses for each level."""
     if text.count("[") + text.count("{") <= DEPTH_MAX:
         return
     depth = 0
@@ -73,7 +73,7 @@ def _check_depth(text: str) -> None:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Two members of one name would be read in two ways."""
+    """Refuse two members with the same name, since readers would choose differently."""
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
@@ -87,7 +87,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 async def json_object(request: Request) -> dict[str, Any]:
-    """The body; empty where there is none."""
+    """The body; an empty object if there is none."""
     body = await request.body()
     if not body:
         return {}
@@ -103,7 +103,7 @@ async def json_object(request: Request) -> dict[str, Any]:
 def submission_of(
     header: Any, parts: list[Part], message_id: str | None, key: str | None
 ) -> Submission:
-    """What is asked for; `message_id` of the path and `key` of the head are never contradicted."""
+    """The submission; `message_id` of the path and `key` of the head must fit the JSON."""
     if not isinstance(header, dict):
         raise LocalError("InvalidMultipart", "the part 'message' is no JSON object")
     asked = from_members(Header, header)
@@ -141,7 +141,7 @@ def _said(name: str, outside: str | None, inside: str | None, where: str) -> str
 
 
 def key_of(request: Request) -> str | None:
-    """The business key of the head, which is the text that its bytes are in UTF-8."""
+    """The Idempotency-Key of the head, read as UTF-8."""
     given = request.headers.getlist("idempotency-key")
     try:
         texts = [("Idempotency-Key", one.encode("latin-1").decode()) for one in given]
@@ -159,7 +159,7 @@ def needed_reason(reason: str | None) -> str:
 
 
 REASON_LENGTH_MAX = 500
-"""Of a reason that has to be given, which becomes a row."""
+"""Longest reason that a caller has to give; it is written into a row."""
 
 
 def line_of(reason: str | None, default: str) -> str:

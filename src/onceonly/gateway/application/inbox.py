@@ -16,17 +16,18 @@ from onceonly.store.contract.store import Snapshot
 from onceonly.store.spool import Spool
 
 PAGE_BYTES_MAX = 32 << 20
-"""Payload bytes of one answer: its JSON or Arrow form is in memory as a whole, twice."""
+"""Most payload bytes of one answer: its JSON or Arrow form is in memory as a whole, twice."""
 
 PAYLOAD_BYTES_INLINE_MAX = 8 << 20
-"""Largest payload that goes along with its item; a larger one is fetched by itself."""
+"""Largest payload that is sent with its item; a larger one must be fetched separately."""
 
 OFFSETS_SHOWN_MAX = 20
-"""Offsets that the refusal of an ambiguous MessageId names; a BestEffort message has no bound."""
+"""Most offsets that the refusal of an ambiguous MessageId names: a BestEffort message may come any
+number of times."""
 
 
 class WholeItem(Word):
-    """An item and the bytes of its payloads, where they are few enough."""
+    """An item and the bytes of its payloads; None for a payload that is too large."""
 
     item: InboxItem
     bodies: list[bytes | None]
@@ -65,8 +66,8 @@ class Inbox:
     def with_payloads(self, items: Sequence[InboxItem]) -> Sequence[WholeItem]:
         """The items with their payloads' bytes, as many as one answer holds; for a thread.
 
-        At least one, where there is one. The bytes of a payload above `PAYLOAD_BYTES_INLINE_MAX`
-        are None: they are to be had one by one. Raises `StoreFailed`.
+        At least one item, if there is any. The bytes of a payload above `PAYLOAD_BYTES_INLINE_MAX`
+        are None: it must be fetched separately. Raises `StoreFailed`.
         """
         snapshot = self._desk.snapshot()
         whole: list[WholeItem] = []
@@ -86,10 +87,11 @@ class Inbox:
         return b"".join(self._spool.open_reader(stored.payload.digest))
 
     def find(self, message_id: str | None, offset: int | None) -> InboxItem:
-        """The item at the offset, which must have the MessageId if that is said too.
+        """The item at the offset; it must have the MessageId if that is given, too.
 
-        By a MessageId alone only where one item has it: two partners may have one, and what came
-        as BestEffort may have come twice. Raises `LocalError` (NotFound, Ambiguous).
+        A MessageId alone finds an item only if no other item has it: two partners may use the same
+        one, and a BestEffort message may have come twice. Raises `LocalError` (NotFound,
+        Ambiguous).
         """
         snapshot = self._desk.snapshot()
         if offset is None:
@@ -101,7 +103,7 @@ class Inbox:
         return item
 
     def get(self, message_id: str | None, offset: int | None) -> InboxItem:
-        """The item, as long as it is to be processed.
+        """The item, unless its sender took the message back.
 
         Raises `LocalError` (NotFound, Ambiguous, Cancelled).
         """
@@ -132,11 +134,11 @@ class Inbox:
         return self.find(None, item.offset)
 
     async def report_range(self, after: int, up_to: int, processing: ProcessingState) -> int:
-        """Record the state for every item above `after` up to `up_to`; how many it moved.
+        """Record the state for every item above `after` up to `up_to`; returns how many changed.
 
-        For an application that works through the inbox in order. What has come further stays as
-        it is; what the application refused, and whose agreement is configured no more, is left
-        alone. Raises `StoreFull`; what was moved until then stays moved.
+        For an application that works through the inbox in order. An item in a later state stays as
+        it is; so does one that the application refused, and one whose agreement is not configured
+        any more. Raises `StoreFull`; items that were changed before that stay changed.
         """
         moved = 0
         while True:
@@ -150,7 +152,7 @@ class Inbox:
     async def refuse(self, message_id: str | None, reason: str, offset: int | None) -> InboxItem:
         """Record that the application will not process the message, and tell its From Party.
 
-        The From Party is told where the agreement has failure notices (seed 001 §1.6, R-14);
+        The From Party is told if the agreement has failure notices (seed 001 §1.6, R-14);
         refusing again changes nothing. Raises `LocalError` (NotFound, Ambiguous,
         ProcessingWentBack, Cancelled).
         """

@@ -1,6 +1,6 @@
-"""Jobs of one gateway: what is handed over in bulk is staged, released, and moved to the queues.
+"""Jobs of one gateway: many messages are staged, released, and moved to the queues.
 
-What the steps do is in `steps.staging`.
+The steps themselves are in `steps.staging`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,17 +23,17 @@ from onceonly.store.contract.store import Transaction
 
 
 class StagedRow(Word):
-    """One row as it is handed over: what it asks for, or why it cannot be read."""
+    """One row as its caller handed it over: a submission, or the reason why it is unreadable."""
 
     asked: Submission | LocalError
     number: int | None = None
-    """The caller's number for the row; None gives it the next, or its MessageId's own."""
+    """The caller's number for the row; None: the next free one, or the one its MessageId has."""
     message_id: str | None = None
-    """What the row calls itself, whether or not it can be a message."""
+    """As the caller wrote it; it need not be a legal MessageId."""
 
     @property
     def name(self) -> RowName:
-        """What the row is told apart by."""
+        """The names that tell the row from other rows."""
         return RowName(self.number, self.message_id)
 
 
@@ -53,12 +53,12 @@ class Jobs:
         run: str | None = None,
         attempt: int | None = None,
     ) -> list[RowAnswer]:
-        """What became of each row, all of it durable in one commit; nothing is sent.
+        """Stage the rows, in one commit; nothing is sent. Returns the outcome of each row.
 
-        `attempt` tells the attempts of one task of a run apart; a later one has a greater number.
-        Raises `LocalError` (InvalidField) for names, (RunOver) for a run that may stage no more
-        and (AttemptOver) for an attempt behind which another has begun, and `StoreFull`; then no
-        row is kept. What is wrong with one row is in its answer.
+        `attempt` numbers the attempts of one task of a run; a later one has a greater number.
+        Raises `LocalError`: InvalidField for an illegal name, RunOver for a run that may not stage
+        any more, AttemptOver if a later attempt has begun; and `StoreFull`. Then no row is kept.
+        An error in one row is reported in its answer.
         """
         _check_names(job_id, run)
         claims = _claims(run, rows, attempt)
@@ -78,12 +78,12 @@ class Jobs:
         return Wanted(submission.names, draft, digest, _fingerprint(submission, draft, digest))
 
     async def release(self, job_id: str, run: str | None = None, staged: int | None = None) -> Job:
-        """Let what is staged in the run go, or in the job without one; again, it changes nothing.
+        """Release what is staged in the run, or in the whole job if `run` is None. Idempotent.
 
-        `staged` is how many rows of the run its caller was told are accepted. Returns after the
-        commit, and before the messages are in their queues. Raises `LocalError` (NotFound), before
-        anything is released (RunOver) for a run that was dropped or has a newer one behind it and
-        (JobChanged) where rows of it are missing; and `StoreFull`.
+        `staged`: how many rows of the run were accepted, as its caller was told. Returns after the
+        commit, and before the messages are in their queues. Raises `LocalError`: NotFound, RunOver
+        for a run that was dropped or is not the newest, JobChanged if rows of it are missing; and
+        `StoreFull`. Then nothing is released.
         """
         job = await self._desk.transact(
             lambda txn, ground: staging.release(txn, ground, job_id, run, staged)
@@ -92,9 +92,9 @@ class Jobs:
         return job
 
     async def drop(self, job_id: str, run: str | None = None) -> int:
-        """Forget what is staged in the run by now and not released; in the job, without a run.
+        """Forget rows of the run that are not released; of all open runs if `run` is None.
 
-        Returns how many rows. A run that was dropped may stage no more, and is never released.
+        Returns how many rows. A dropped run may not stage any more, and is never released.
         """
         _check_names(job_id, run)
         await self._desk.transact(lambda txn, ground: staging.close_runs(txn, ground, job_id, run))
@@ -106,7 +106,10 @@ class Jobs:
         return dropped
 
     def get(self, job_id: str) -> tuple[Job, dict[str, int]]:
-        """The job and its rows by word; for a thread. Raises `LocalError` (NotFound)."""
+        """The job, and its number of rows for each word; call it in a thread.
+
+        Raises `LocalError` (NotFound).
+        """
         snapshot = self._desk.snapshot()
         job = snapshot.find_job(job_id)
         if job is None:
@@ -114,12 +117,12 @@ class Jobs:
         return job, snapshot.count_job(job_id)
 
     def list_page(self, after: int, limit: int) -> list[tuple[Job, dict[str, int]]]:
-        """A page of jobs with their rows by word; for a thread."""
+        """A page of jobs, each with its number of rows for each word; call it in a thread."""
         snapshot = self._desk.snapshot()
         return [(job, snapshot.count_job(job.job_id)) for job in snapshot.list_jobs(after, limit)]
 
     def sweep(self) -> None:
-        """Go on with what is released: after a start, or once there is room again."""
+        """Move more released rows: after a start, or after room was made."""
         if not self._is_moving and self._desk.snapshot().list_released(1):
             self._start_moving()
 
@@ -146,7 +149,7 @@ class Jobs:
 
 
 def _claims(run: str | None, rows: Sequence[StagedRow], attempt: int | None) -> Mapping[int, int]:
-    """The attempt by the blocks that it stages in. Raises `LocalError` (InvalidField)."""
+    """For each block of the rows, the number of the attempt. Raises `LocalError` (InvalidField)."""
     if attempt is None:
         return {}
     numbers = [row.number for row in rows if row.number is not None]
@@ -156,7 +159,7 @@ def _claims(run: str | None, rows: Sequence[StagedRow], attempt: int | None) -> 
 
 
 def _fingerprint(submission: Submission, draft: Draft, digest: str) -> str:
-    """One digest of what is asked for, but for what the gateway chose itself."""
+    """One digest of the submission, without the values that the gateway chose itself."""
     asked = (
         draft.message.message_id,
         draft.message.agreement_id,

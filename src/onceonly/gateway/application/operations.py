@@ -30,7 +30,7 @@ from onceonly.store.contract.entries import Incident, PairView, Role
 from onceonly.store.contract.store import Store, Transaction
 
 ASKED = "an operator asked for it"
-"""How the reasons of rows begin by which the lake knows what operators did."""
+"""Beginning of a row's reason by which the lake recognises what operators did."""
 
 
 class Operations:
@@ -68,10 +68,10 @@ class Operations:
         self._takes_work = takes_work
 
     async def cancel(self, message_id: str, *, is_for_new_version: bool = False) -> bool:
-        """Take a message back: at once where nothing left, else by asking the receiver (R-08).
+        """Take a message back: at once if no byte left, otherwise by asking the receiver (R-08).
 
-        False where the receiver is asked; its answer is final, and is seen in the message. With
-        `is_for_new_version` the content goes out again under a new MessageId, once the cancel is
+        False if the receiver is asked; its answer is final, and is shown in the message. With
+        `is_for_new_version` the content is sent again under a new MessageId after the cancel is
         confirmed. Raises `LocalError` (NotFound, NotCancellable).
         """
         asked: Sequence[Work] = ()
@@ -85,11 +85,11 @@ class Operations:
         return any(isinstance(one, MessageWork) for one in asked)
 
     async def resend(self, message_id: str, *, reason: str = "", is_anyway: bool = False) -> None:
-        """Send a message again that was given up: the same bytes under the same id (S4-24).
+        """Send a given-up message again: the same bytes under the same id (S4-24).
 
-        Where its pair is closed, that means to resume the pair. Where it ended, its content goes
-        out as a new message, if that cannot double; with `is_anyway` also if it can (R-41). Raises
-        `LocalError` (NotFound, NotResendable, QueueFull).
+        If it still has its turn, this resumes its pair. If it ended, its content is sent as a new
+        message, provided that it cannot be delivered twice; with `is_anyway` even then (R-41).
+        Raises `LocalError` (NotFound, NotResendable, QueueFull).
         """
         why = f"{ASKED}: {reason}" if reason else ASKED
 
@@ -100,10 +100,10 @@ class Operations:
         )
 
     async def resend_new_version(self, message_id: str, *, reason: str = "") -> bool:
-        """Its content under a new MessageId: at once where its end is certain (R-41).
+        """Send its content under a new MessageId: at once if its end is certain (R-41).
 
-        Else, and then False, once the receiver has confirmed that the old one is cancelled. Raises
-        `LocalError` as `cancel` and `resend` do.
+        Otherwise after the receiver has confirmed the cancel of the old one; then this returns
+        False. Raises `LocalError` as `cancel` and `resend` do.
         """
         entry = self._desk.snapshot().find_outbound(message_id)
         if entry is not None and has_way_on(entry.state):
@@ -113,16 +113,15 @@ class Operations:
         return False
 
     async def take_up(self, message_id: str, reason: str) -> list[str]:
-        """Let what waits under this MessageId go on (R-43, R-12); what it was, a word each.
+        """Let everything go on that waits under this MessageId (R-43, R-12).
 
-        `sent`: the same message waits for its turn again, or its content does as a new one, where
-        no byte of it had left; `forwarded`: the copy of a relay; `handed over`: a received one,
-        parked or withheld;
-        `noted`: a notice that nobody sends any more. Raises `LocalError` (NotFound, NotParked,
-        NotResendable) and `StoreFull`.
+        Returns one word for each: `sent`: an outbound message waits for its turn again, or its
+        content does as a new message, if no byte had left; `forwarded`: a copy of a relay is sent
+        on; `handed over`: a received message, parked or withheld; `noted`: a notice that is not
+        sent any more. Raises `LocalError` (NotFound, NotParked, NotResendable) and `StoreFull`.
         """
         snapshot = self._desk.snapshot()
-        # Also one that was closed with its pair: what it was about may be parked still.
+        # Also incidents that were closed with their pair: their message may still be parked.
         incidents = {
             (one.role, one.pair): one
             for one in snapshot.list_incidents(is_open=False)
@@ -165,7 +164,7 @@ class Operations:
         return "sent" if is_parked else None
 
     def note_bug(self, place: str, bug: Exception) -> None:
-        """A call met one: as for every other conversation (R-43)."""
+        """Note a bug that a call of the API met, as for every other conversation (R-43)."""
         self._bugs.note(place, bug)
 
     async def inquire(self, message_id: str) -> None:
@@ -190,7 +189,7 @@ class Operations:
         return tuple(pings)
 
     def set_draining(self, *, is_draining: bool) -> None:
-        """Whether partners that ask first are told to send nothing; not kept over a restart."""
+        """Set whether partners that ask first are told to send nothing; a restart forgets it."""
         self._inquiries.is_draining = is_draining
 
     def partners(self) -> tuple[PartnerPair, ...]:
@@ -230,8 +229,8 @@ class Operations:
     async def resend_unsent(self, partner: str) -> int:
         """Send as new messages what failed or expired before a byte of it left (R-41).
 
-        Returns how many; again, it finds none of them. Raises `LocalError` (UnknownPartner;
-        QueueFull: those before are sent, the others wait for the next call).
+        Returns how many; the next call does not find them again. Raises `LocalError`:
+        UnknownPartner; QueueFull, after which the rest wait for the next call.
         """
         self._pairs_with(partner)
         resent = 0

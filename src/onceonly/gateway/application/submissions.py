@@ -1,6 +1,6 @@
-"""Submissions: described by the application, kept, and stored by a step (`steps.submission`).
+"""Submissions of the application: their payloads are kept, and a step stores the message.
 
-Must not know when a message leaves.
+The step is in `steps.submission`. Must not know when a message is sent.
 """
 
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ class Part(Word):
 
 
 class Submission(Word):
-    """What the application asks for; None where it leaves the choice to us."""
+    """What the application asks for; None if it leaves the choice to us."""
 
     to: str
     service: str
@@ -58,7 +58,7 @@ class Submission(Word):
 
     @property
     def names(self) -> Names:
-        """What the application calls it."""
+        """The names that the application gave it."""
         return Names(
             self.message_id, self.idempotency_key, self.conversation_id, self.ref_to_message_id
         )
@@ -94,14 +94,14 @@ class Submissions:
 
         submitted = await self._desk.transact(step)
         if exchange is not None and submitted.leaving is not None:
-            # What leaves goes by a task, which begins only after this.
+            # A message is sent by a task, which begins only after this.
             self._replies.expect(submitted.receipt.message_id, exchange)
         return submitted.receipt
 
     async def draft(self, submission: Submission) -> Draft:
-        """The message that the submission asks for, its payloads kept; nothing is stored yet.
+        """The message that the submission asks for; its payloads are kept, nothing else is stored.
 
-        Raises as `submit` does, but for QueueFull and what is taken already.
+        Raises as `submit` does, except QueueFull, MessageIdTaken and IdempotencyKeyTaken.
         """
         agreement = self._desk.house.agreements.choose(submission.to, submission.agreement_id)
         return await self._draft(submission, agreement, None)
@@ -114,7 +114,7 @@ class Submissions:
         return Draft(message, await keep(message.payloads, sinks))
 
     def _find_exchange(self, submission: Submission, agreement: Agreement) -> Exchange | None:
-        """Where the partner waits for this very message, in the answer to the one it refers to."""
+        """The open exchange in which the partner waits for this message as its response."""
         ref = submission.ref_to_message_id
         if ref is None or not agreement.profile.response_acknowledges:
             return None
@@ -137,7 +137,7 @@ class Submissions:
                 from_ids=agreement.our_ids,
                 to_ids=agreement.their_ids,
                 agreement_id=agreement.id,
-                # Not a fresh one: whoever submits the same again would have another content (R-37).
+                # Not a new one: the same submission again would then have another content (R-37).
                 conversation_id=submission.conversation_id or message_id,
                 service=submission.service,
                 action=submission.action,
@@ -161,7 +161,7 @@ def _payloads(parts: Sequence[Part], token: str) -> tuple[Payload, ...]:
 
 
 def _payload(part: Part, content_id: str) -> Payload:
-    """The part, described. What passes here can be written and is read back by the partner."""
+    """The description of the part. Whatever is accepted here can be written and read again."""
     if len(part.content_type) > CONTENT_TYPE_LENGTH_MAX:
         raise LocalError("InvalidField", "a Content-Type is too long")
     try:

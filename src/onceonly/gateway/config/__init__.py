@@ -1,4 +1,4 @@
-"""One TOML file per gateway: every key as data, the file read whole or refused with its line."""
+"""One TOML file per gateway: every key as data; a file with an error is refused with its line."""
 
 from onceonly.gateway.config.configuration import (
     ClientSettings,

@@ -22,10 +22,10 @@ from onceonly.message.terms import (
 )
 
 EBXML_METHOD_URI = "http://www.ebxml.org/namespaces/reliableMessaging"
-"""The acknowledgement protocol, as a name of what an MSH supports (seed 001 §2.1.1.3)."""
+"""The name of the acknowledgement protocol in a list of supported methods (seed 001 §2.1.1.3)."""
 
 WINDOW_MAX = 1000
-"""Of messages in flight to one partner: each holds a timer and a place in the partner's memory."""
+"""Most messages in flight to one partner: each needs a timer, and memory of the partner."""
 
 WINDOW_2001 = 16
 """Messages in flight in `rm-2001` unless agreed otherwise: two fsync batches under way."""
@@ -242,8 +242,8 @@ AGREEMENT_KEYS = table_of(
         read.one_of(mode.value for mode in Intermediary),
         f"{listed(Intermediary)} (accept: rm-2001 only)",
         "Who stands between the parties. `accept`: one that acknowledges in its own name, so that "
-        "its DeliveryFailure may come behind an acknowledgement and ends the message (R-39). "
-        "Behind either, what is refused need not be the only copy, and is in doubt (R-46).",
+        "its DeliveryFailure may come after an acknowledgement and ends the message (R-39). "
+        "With either, a refused copy need not be the only one, so the message is in doubt (R-46).",
         default_text="none: the partner's MSH is called directly",
         section="seed 000 §4.1, seed 001 §1.3.4",
     ),

@@ -1,9 +1,9 @@
-"""One TOML file per gateway: read once, checked whole, turned into a frozen value.
+"""One TOML file per gateway: read once, checked as a whole, turned into a frozen value.
 
-Whatever is wrong is refused at start with file, line, reason and legal values. Only `wiring`
-takes the value apart; nobody else sees it. Here are the values and what must fit between tables;
-the text is `file`'s, the keys are `keys`', the terms `terms`', TLS, mail and brokers
-`transports`'.
+Every error is refused at start with file, line, reason and legal values. Only `wiring` takes the
+value apart; no other part sees it. This module has the values, and the rules between tables; the
+text is in `file`, the keys in `keys`, the terms in `terms`, and TLS, mail and brokers in
+`transports`.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ from onceonly.steps.authority import entrance_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drill:
-    """Faults on order; see `drill` and `clock`."""
+    """Faults that a drill asks for; see `drill` and `clock`."""
 
     clock_rate: float
     clock_offset_file: Path | None
@@ -42,7 +42,7 @@ class Drill:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What callers that are not admitted may cost us at most (ruling R-45)."""
+    """Limits for what callers that are not admitted may cost us (ruling R-45)."""
 
     refusal_rows_per_hour: int = 1000
     error_posts_per_hour: int = 60
@@ -78,18 +78,18 @@ class Configuration:
     archive_duration_s: int = 0
     """Kept longer than persist_duration by this, for reasons of law or trade (S1-21)."""
     forget_pair_after_s: int | None = None
-    """A sender's counter that was idle for so long is dropped (S0-56); None: never."""
+    """A sender's counter that was idle for that long is dropped (S0-56); None: never."""
     forget_job_after_s: int = 7 * 86_400
-    """Rows that were staged in a job and not released for so long are dropped."""
+    """Rows that were staged in a job and not released for that long are dropped."""
     api_hosts: tuple[str, ...] = ()
-    """Names that callers of the API may know it by, besides those that nobody can forge."""
+    """Names by which callers may reach the API, besides addresses and `localhost`."""
     lake_group: str | None = None
-    """Whose group may read what is published; None: that of the process."""
+    """The group that may read what is published; None: that of the process."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientSettings:
-    """What a command needs that talks to a gateway which runs."""
+    """What a command needs that talks to a running gateway."""
 
     api: str
     api_token: str | None
@@ -170,7 +170,7 @@ def _check_gateway(gateway: Table, tls: Tls | None) -> None:
 
 
 def _check_callers(gateway: Table, tables: Sequence[Table], tls: Tls | None) -> None:
-    """A certificate that nobody can show, or that is shown where nobody looks, binds nobody."""
+    """Refuse a required certificate that callers cannot show, or that nobody would check."""
     is_asked = tls is not None and tls.clients and gateway["listen"].startswith("https:")
     for table in tables:
         certificates = table["caller_certificate"] or ()
@@ -202,7 +202,7 @@ def _limits(table: Table | None) -> Limits:
 
 
 def _check_neighbours(gateway: Table, agreements: Sequence[Table], routes: Sequence[Table]) -> None:
-    """Nobody is his own partner, nor his own next hop."""
+    """Refuse a partner or a next hop that is this gateway itself."""
     ours = {gateway["listen"], gateway["uri"]} - {None}
     for table in agreements:
         if table["send_to"] in ours:
@@ -222,7 +222,7 @@ def _is_one_socket(one: str, other: str) -> bool:
 
 def _agreements(tables: Sequence[Table], party: tuple[PartyId, ...]) -> tuple[Agreement, ...]:
     agreements: dict[str, Agreement] = {}
-    # The first agreement between two ids stands for all of them: those after it fit it.
+    # It is enough to compare with the first agreement between two ids: the later ones fit it.
     between: dict[tuple[PartyId, PartyId], Agreement] = {}
     for table in tables:
         agreement = _agreement(table, party)
@@ -297,9 +297,9 @@ def _routes(
 
 
 class _Taken:
-    """What stands in a route's way: another that carries the same, and another profile.
+    """Finds conflicts of a route: another that carries the same messages, or another profile.
 
-    The first route between two ids stands for all of them, since those after it fit it.
+    It is enough to compare with the first route between two ids, since the later ones fit it.
     """
 
     def __init__(self, agreements: Sequence[Agreement]) -> None:
@@ -312,7 +312,7 @@ class _Taken:
         self._under: dict[tuple[tuple[PartyId, PartyId], str | None], Route] = {}
 
     def take(self, table: Table, route: Route) -> None:
-        """Refuse the route, or keep it for those that come after it."""
+        """Refuse the route, or keep it to compare later routes with it."""
         self._check_agreements(table, route)
         every_ids = tuple(product(route.from_ids, route.to_ids))
         for ids in every_ids:

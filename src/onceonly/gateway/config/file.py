@@ -1,7 +1,7 @@
 """The configuration file as text: its tables with the values of their keys, and their lines.
 
-Knows TOML and where in the text each table and key stands, so that a refusal names its line; what
-keys there are it takes from `keys`, what they mean together it does not know.
+Knows TOML, and in which line each table and key is, so that a refusal names it. The list of keys
+comes from `keys`; which values fit together it does not know.
 """
 
 import re
@@ -54,20 +54,20 @@ class Table:
         return self._values[key]
 
     def has(self, key: str) -> bool:
-        """Whether such a table can have the key at all."""
+        """Whether the key is legal in such a table."""
         return key in self._values
 
     def is_given(self, key: str) -> bool:
-        """Whether the key stands in the file."""
+        """Whether the key is in the file."""
         return key in self._given
 
     def refuse(self, key: str | None, reason: str) -> NoReturn:
-        """Say that this key (or the table) cannot be used, with its line."""
+        """Raise `ConfigurationError` with the line of this key, or of the table if it is None."""
         self._file.refuse(self._name, self._index, key, reason)
 
 
 class ConfigurationFile:
-    """The file, read once. Raises `ConfigurationError` for what is no TOML."""
+    """The file, read once. Raises `ConfigurationError` if it is not TOML."""
 
     def __init__(self, path: Path) -> None:
         try:
@@ -94,7 +94,7 @@ class ConfigurationFile:
         return Table(self, name, 0, self._tree[name])
 
     def find_table(self, name: str) -> Table | None:
-        """The table, or None where the file has none."""
+        """The table, or None if the file has none."""
         return self.table(name) if name in self._tree else None
 
     def tables(self, name: str) -> tuple[Table, ...]:

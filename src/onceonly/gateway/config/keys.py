@@ -1,7 +1,7 @@
 """Every configuration key: its type, legal values, unit, default, meaning and source.
 
-The tables drive the reader and the reference page; a key that is not here does not exist. Which
-values may stand beside each other, `terms` and `configuration` know.
+The reader and the reference page are made from these tables; a key that is not here does not exist.
+`terms` and `configuration` know which values may be used together.
 """
 
 from onceonly.gateway.config import values as read

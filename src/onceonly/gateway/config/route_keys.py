@@ -22,7 +22,7 @@ from onceonly.gateway.config.key import ENDPOINT, FLAG, PARTIES, Key, listed, ta
 from onceonly.message.terms import Intermediary
 
 HOPS_MAX = 16
-"""RoutingHeaders that an intermediary lets pass unless told otherwise; a loop ends there."""
+"""Most RoutingHeaders that an intermediary lets pass by default, so that a loop ends."""
 
 ROUTE_KEYS = table_of(
     Key(

@@ -1,9 +1,8 @@
 """From the keys of one agreement to its `DeliveryTerms`, or the reason why they cannot work.
 
-Knows what a profile, a degree of reliability and a level (seed 004) ask for and exclude: a key
-that stands in the file wins over what a level stands for, and is refused where it takes away what
-the level is. Ruling R-06 is kept here: a verdict comes before the message, or the memory of it,
-is gone.
+Knows what a profile, a degree of reliability and a level (seed 004) require and exclude. A key in
+the file has priority over the default of a level, but is refused if it contradicts the level. Keeps
+ruling R-06: a verdict comes before the message expires, and before its id may be forgotten.
 """
 
 from urllib.parse import urlsplit
@@ -62,7 +61,7 @@ _OF_ACKNOWLEDGEMENTS = (
     "ping_before_send_above",
     "inquire_status",
 )
-"""What has no meaning where a product underneath makes the delivery reliable (S1-12)."""
+"""Keys without a meaning if a product underneath makes the delivery reliable (S1-12)."""
 
 _NO_RESENDS = "which never sends again"
 _NO_FAILURE = "which never gives up (R-17)"
@@ -91,7 +90,7 @@ _NOT_FOR: dict[DeliverySemantics, tuple[tuple[str, tuple[object, ...], str], ...
         ("on_exhausted", (None, OnExhausted.FAIL), "whose pair goes on; legal: fail"),
     ),
 }
-"""By degree of reliability: a key, the values that it may have, and why no others."""
+"""For each degree of reliability: a key, its legal values, and why no others are legal."""
 
 _SENT_ONCE = (DeliverySemantics.AT_MOST_ONCE, DeliverySemantics.BEST_EFFORT)
 
@@ -106,16 +105,16 @@ _OF_ACCEPTING = (
     "fail_fast_on_network_error",
     "notify_failures",
 )
-"""What only an intermediary needs that owns the delivery."""
+"""Keys that only an intermediary needs that takes over the delivery."""
 
 PINGING, RESENDING, INQUIRING = (2, 4, 5), (1, 3, 4, 5), (3, 4, 5)
-"""Levels that ask before sending, that send again, and that ask after giving up."""
+"""The levels that ask before sending, those that send again, and those that ask after giving up."""
 
 RETRIES = 3
 """Resends unless agreed otherwise: three, as in figure 2-7 of seed 000."""
 
 EVERY_MESSAGE = -1
-"""As a bound of payload bytes: a message without payloads is above it, too."""
+"""As a limit of payload bytes: every message is above it, even one without payloads."""
 
 
 def terms_of(table: Table) -> DeliveryTerms:
@@ -181,8 +180,8 @@ def window_of(table: Table, profile: Profile) -> int:
 def may_be_copied(intermediary: Intermediary | None, *endpoints: str | None) -> bool:
     """Whether a copy that we never made may arrive (R-46).
 
-    Only HTTP straight to the partner makes none. Mail servers and brokers deliver again what
-    they are not sure of, and so may whoever relays.
+    Only HTTP directly to the partner makes no copies. Mail servers, brokers and intermediaries may
+    deliver a message again if they are not sure that it was delivered.
     """
     return intermediary is not None or any(
         entrance_of(endpoint) != "https" for endpoint in endpoints if endpoint is not None
@@ -190,7 +189,7 @@ def may_be_copied(intermediary: Intermediary | None, *endpoints: str | None) -> 
 
 
 def check_budget(table: Table, terms: DeliveryTerms) -> None:
-    """Ruling R-06: a verdict must come before the message or the memory of it is gone."""
+    """Ruling R-06: a verdict must come before the message expires or may be forgotten."""
     persist_s, live_s = terms.persist_duration_s, terms.time_to_live_s
     if live_s is not None and live_s > persist_s:
         table.refuse("time_to_live", "is longer than persist_duration")
@@ -334,7 +333,7 @@ def _retries(
 
 
 def _on_exhausted(table: Table, profile: Profile, semantics: DeliverySemantics) -> OnExhausted:
-    """Ruling R-07; what is not sent again never stands in the way of the next message."""
+    """Ruling R-07; a message that is not sent again never stops the next message."""
     if table["on_exhausted"] is not None:
         return OnExhausted(table["on_exhausted"])
     is_once = semantics in _SENT_ONCE
@@ -347,7 +346,7 @@ def _notifies_failures(
     semantics: DeliverySemantics,
     method: ReliableMessagingMethod,
 ) -> bool:
-    """Ruling R-14: on where a text has the notice and no policy forbids it."""
+    """Ruling R-14: True if the profile has the notice and no other key forbids it."""
     if table["notify_failures"] is not None:
         return bool(table["notify_failures"])
     is_silent = semantics is DeliverySemantics.EXACTLY_ONCE or table["strict_release"]
@@ -403,7 +402,7 @@ def route_terms_of(table: Table) -> DeliveryTerms:
         on_exhausted=OnExhausted.FAIL,
         transient_retries=table["transient_retries"],
         fails_on_network_error=table["fail_fast_on_network_error"],
-        # Whether another intermediary comes next is not for a route to know.
+        # A route does not know whether the next hop is another intermediary.
         intermediary=Intermediary.ACCEPT if accepts else None,
         may_be_copied=accepts,
         notifies_failures=accepts and table["notify_failures"] is not False,

@@ -1,4 +1,4 @@
-"""TLS, mail and brokers as configured: values, and what must fit inside and between tables."""
+"""TLS, mail and brokers as configured: their values, and the rules in and between tables."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class StartTls(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tls:
-    """Our certificate, and whose certificates we take. Paths are absolute."""
+    """Our certificate, and the certificates that we trust. Paths are absolute."""
 
     certificate: Path | None
     key: Path | None
@@ -45,7 +45,7 @@ class Smtp:
     """For `relay`; both or none."""
     listen_user: str | None
     listen_password: str | None
-    """Of whoever brings us mail; both, or nobody is asked."""
+    """For those who bring us mail; both or none. If none, they need not log in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +129,7 @@ def _check_mail_in(table: Table, starttls: StartTls, tls: Tls | None) -> None:
 def check_mail(
     gateway: Table, agreements: Sequence[Table], routes: Sequence[Table], smtp: Smtp | None
 ) -> None:
-    """Whoever names a mailbox needs the mail server that takes our mail."""
+    """If a key names a mailbox, the mail server that takes our mail must be configured."""
     has_relay = smtp is not None and smtp.relay is not None
     for tables, keys in (
         (agreements, ("send_to", "error_to", "resend_to")),

@@ -1,7 +1,7 @@
 """How the value of one configuration key is read: a Python value, or `Illegal` with the reason.
 
-Knows grammars and ranges; not which keys there are (`keys`), nor what values may stand
-beside each other (`terms`).
+Knows grammars and ranges. Does not know which keys exist (`keys`), or which values may be used
+together (`terms`).
 """
 
 import ipaddress
@@ -31,7 +31,7 @@ def text(value: Any) -> str:
 
 
 def identifier(value: Any) -> str:
-    """A text that may stand as an identifier on the wire."""
+    """A text that is legal as an identifier on the wire."""
     try:
         return checked_identifier(text(value), "it")
     except RemoteError as error:
@@ -102,7 +102,10 @@ def _party(entry: Any) -> PartyId:
 
 
 def fingerprint(value: Any) -> str:
-    """A SHA-256 in hexadecimal, as `openssl x509 -fingerprint -sha256` prints it or plainer."""
+    """A SHA-256 in hexadecimal, as `openssl x509 -fingerprint -sha256` prints it; colons optional.
+
+    Returned in the form without colons, in lower case.
+    """
     digits = text(value).replace(":", "").lower()
     if re.fullmatch(r"[0-9a-f]{64}", digits) is None:
         raise Illegal(f"{value!r} is no SHA-256 fingerprint")
@@ -110,7 +113,7 @@ def fingerprint(value: Any) -> str:
 
 
 def fingerprints(value: Any) -> tuple[str, ...]:
-    """One fingerprint or a list of them, each once: the next one is known before the change."""
+    """One fingerprint or a list of different ones, so that a certificate can be exchanged."""
     found = tuple(map(fingerprint, value if isinstance(value, list) and value else [value]))
     if len(set(found)) != len(found):
         raise Illegal("a fingerprint is there twice")
@@ -118,7 +121,7 @@ def fingerprints(value: Any) -> tuple[str, ...]:
 
 
 ENTRANCES = ("https", "mail", "amqp")
-"""By which ways a package comes to us; plain http counts as https without a certificate."""
+"""The ways by which a package comes to us; plain http counts as https without a certificate."""
 
 
 def entrances(value: Any) -> tuple[str, ...]:
@@ -159,7 +162,7 @@ def host_names(value: Any) -> tuple[str, ...]:
 
 
 _MAILBOX_LOCAL = re.compile(r"[A-Za-z0-9!$&'*+=_~.-]+")
-"""Of what mail allows, what a URI has as it is."""
+"""Of the characters that mail allows, those that a URI need not escape."""
 
 
 def mailbox(value: Any) -> str:
@@ -256,7 +259,7 @@ def _split(uri: str) -> tuple[SplitResult, int | None]:
 
 
 def _on_wire(uri: str) -> str:
-    # It goes into messages and request heads, whose grammars know no other characters.
+    # It is written into messages and request heads, whose grammars allow no other characters.
     if not uri.isascii() or not is_uri(uri):
         raise Illegal(f"{uri!r} has characters that a URI has not, or more than 255 of them")
     return uri

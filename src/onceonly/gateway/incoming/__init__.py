@@ -1,1 +1,1 @@
-"""From the first byte of a package that comes in to whoever takes what is in it."""
+"""Incoming packages: from the first byte to the part that takes the content."""

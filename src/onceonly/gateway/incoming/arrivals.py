@@ -1,8 +1,8 @@
 """Business messages that arrived and keep to their agreements: stored, then answered.
 
-The step decides and stores (`steps.arrival`); here the answer leaves after its commit: by a
-transmission of its own, or in the answer of the transport where the agreement has syncReplyMode
-(seed 001 §1.2.2).
+The step decides and stores (`steps.arrival`). This file sends the answer after its commit: by a
+transmission of its own, or in the answer of the transport if the agreement has syncReplyMode (seed
+001 §1.2.2).
 """
 
 from collections.abc import Awaitable, Callable
@@ -53,7 +53,7 @@ class Arrivals:
         self._tasks = tasks
 
     async def take(self, received: Received) -> TransportAnswer:
-        """Store the message or refuse it, let what is owed leave, and answer its transport.
+        """Store the message or refuse it, send its acknowledgement, and answer its transport.
 
         Raises `StoreFull`; then nothing is stored.
         """
@@ -75,7 +75,7 @@ class Arrivals:
         return await self._answer(received, verdict)
 
     def _store(self, received: Received, txn: Transaction, ground: Ground) -> ArrivalVerdict:
-        """The step; the exchange opens in it, so that a copy in the same batch finds it open."""
+        """Run the step; it opens the exchange, so that a copy in the same batch finds it open."""
         is_awaited = self._replies.find(received.key) is not None
         verdict = arrival.store(txn, ground, received, is_awaited=is_awaited)
         if verdict.awaits_response:
@@ -96,9 +96,9 @@ class Arrivals:
         return TAKEN
 
     def repeat_response(self, agreement: Agreement, key: MessageKey) -> bool:
-        """Answer a copy that is damaged, but says which message it is of, as any other (R-46).
+        """Answer a damaged copy that names its message as any other copy (R-46).
 
-        False where none is stored under its MessageId. What was taken back has its tombstone.
+        False if no message is stored under its MessageId, or only a tombstone.
         """
         snapshot = self._desk.snapshot()
         entry = snapshot.find_inbound(key)
@@ -120,13 +120,13 @@ class Arrivals:
             return
         send = self._sender_of(received, response)
         if entry.status is InboundStatus.STORED:
-            # It was withheld, and nobody asks again (R-12): it goes to the inbox with the space.
+            # It was withheld, and nobody asks again (R-12): it is handed over when there is space.
             self._hand_overs.acknowledge(received.debt, send)
         else:
             await send()
 
     async def _respond(self, received: Received, response: Stored) -> TransportAnswer:
-        """Let the stored response leave, in the answer or by itself, and hand over behind it."""
+        """Send the stored response, in the answer or by itself, and hand over after it."""
         if isinstance(response, Package) and received.mode in _WITH_SIGNALS:
             await self._hand_overs.acknowledge_in_answer(received.debt)
             return _answer_with(response)
@@ -145,7 +145,7 @@ class Arrivals:
         if transmission is not None:
             detail = f"by the business response {response}"
             return changed(transmission, detail=transmission.detail or detail)
-        # Its time was over since its step: what answers the next repeat answers this one, too.
+        # Its time ended after the step: answer with what the next repeat would be answered with.
         left = find_response(self._desk.snapshot(), agreement, key)
         if left is None or left == response:
             return Transmission(Outcome.REFUSED, bytes_left=False)
@@ -165,9 +165,9 @@ class Arrivals:
     async def _await_response(
         self, received: Received, exchange: Exchange | None
     ) -> TransportAnswer:
-        """Hold the exchange open for the application; then the acknowledgement goes alone.
+        """Hold the exchange open for the application; after that time only acknowledge.
 
-        None: it was closed meanwhile, as at a stop.
+        `exchange` is None if it was closed in between, as at a stop.
         """
         clock, terms, answer = self._desk.clock, received.admitted.terms, None
         if exchange is not None:

@@ -1,8 +1,9 @@
-"""What callers may have in our memory before anybody knows who they are (ruling R-45).
+"""Limits the memory for packages whose sender is not known yet (ruling R-45).
 
-A package says in its first part whom it is from. Until that part is read nothing of it is written
-anywhere, but it is in memory, and so are those of all others that are being read. All together
-have a bound, one address a share of it, and one package no more than a header can need.
+A package names its sender in its first part. Until that part is read, nothing of the package is
+written anywhere, but it is in memory, like all other packages that are being read. There is one
+limit for all of them together, a share of it for one address, and for one package as much as a
+header can need.
 """
 
 from collections import Counter
@@ -14,13 +15,15 @@ from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.store.contract.conditions import StoreExhausted
 
 DOORSTEP_PIECE_BYTES: Final = 64 * 1024
-"""Fed at once to a decoder that has not read its header: what is behind it is no concern here."""
+"""Bytes per piece for a decoder that has not read the header yet; what follows it is not limited
+here."""
 
 HEADER_BYTES_MAX: Final = 2 << 20
-"""Of a package whose header was not whole yet: a document of 1 MiB in base64, with room."""
+"""Most bytes of a package without a complete header: a document of 1 MiB in base64, and some more.
+"""
 
 SHARE_OF_ADDRESS: Final = 4
-"""One address has at most this part of the bound, so that it cannot lock out all others."""
+"""One address gets at most a fourth of the limit, so that it cannot lock out all others."""
 
 
 class Doorstep:
@@ -52,7 +55,7 @@ class Doorstep:
         self._per_address[address] += count
 
     def give_back(self, address: str, count: int) -> None:
-        """These were read, or their caller is gone."""
+        """These bytes were read, or their caller is gone."""
         self._bytes -= count
         self._per_address[address] -= count
         if not self._per_address[address]:
@@ -78,6 +81,6 @@ class Place:
         self._bytes += count
 
     def leave(self) -> None:
-        """The header is read, or nobody reads it any more. Harmless when called again."""
+        """The header is read, or nobody reads it any more. It may be called more than once."""
         self._doorstep.give_back(self._address, self._bytes)
         self._bytes = 0

@@ -25,7 +25,7 @@ class Errors:
         await self._post_error(admitted.agreement, admitted.hop.error_uri, key, package, answer)
 
     async def send_rejection(self, about: About, agreement: Agreement, error: RemoteError) -> None:
-        """Tell the partner that what it sent could not be taken as a message at all."""
+        """Tell the partner that its package could not be read as a message at all."""
         key, answer = signals.key_of_rejection(about, agreement), signals.answer_of(error)
         hop = signals.hop_of_rejection(self._office.house, about, agreement)
         package = signals.error(self._office.ground(), hop, key.message_id, answer)

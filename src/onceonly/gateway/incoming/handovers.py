@@ -1,8 +1,8 @@
 """From the stored message to the application's inbox: acknowledge, then hand over (R-02).
 
-Here stand the order of hand-overs per pair (I16), what is withheld until an acknowledgement may
-have left (R-12), and the delivery receipt behind the hand-over. A receipt is transmitted once, like
-every signal; who did not get it can ask for the status.
+This file keeps the order of hand-overs in each pair (I16), withholds a message until an
+acknowledgement may have left (R-12), and sends the delivery receipt after the hand-over. A receipt
+is transmitted once, like every signal; a sender that did not get it can ask for the status.
 """
 
 import asyncio
@@ -30,10 +30,10 @@ from onceonly.steps.signals import Hop, outcome_row, receipt
 from onceonly.store.contract.entries import InboundEntry
 
 HANDING_OVER = "handing over"
-"""Where a bug was met, in words for counts and rows."""
+"""What was being done when a bug was met, in words for counts and rows."""
 
 HANDED_OVER_PER_STEP = 64
-"""Messages of a pair in one step, where more are ready: some 6 ms in which no other step runs."""
+"""Most messages of a pair in one step: about 6 ms in which no other step runs."""
 
 
 @dataclass(slots=True, eq=False)
@@ -42,22 +42,22 @@ class _Place:
 
     debt: Debt
     left: asyncio.Future[None]
-    """Done once the message is handed over, or withheld."""
+    """Done when the message is handed over, or withheld."""
     transmission: Transmission | None = None
-    """How its acknowledgement left; None while it is leaving."""
+    """How the transmission of its acknowledgement ended; None while it goes on."""
 
 
 @dataclass(slots=True, eq=False)
 class _Line:
-    """What is to be handed over of a pair, in the order in which it was stored (I16)."""
+    """The messages of a pair that wait for the hand-over, in the order of storing (I16)."""
 
     places: deque[_Place] = field(default_factory=deque)
     is_served: bool = False
 
     def list_ready(self) -> list[tuple[Debt, Transmission]]:
-        """The first ones, as far as their acknowledgements have left; all in one step.
+        """The first ones, up to the first whose acknowledgement is still under way; for one step.
 
-        One under strict_release goes alone: what was withheld before it may have to go first.
+        A message under strict_release gets a step of its own: withheld ones may have to go first.
         """
         ready: list[tuple[Debt, Transmission]] = []
         for debt, transmission in ((one.debt, one.transmission) for one in self.places):
@@ -98,10 +98,11 @@ class HandOvers:
         self.acknowledge(changed(debt, may_have_left=not entry.is_withheld), send)
 
     async def take_up_stored(self, key: MessageKey, reason: str) -> None:
-        """On an operator's word: acknowledge again and hand over, under the order of its pair.
+        """An operator asks for it: acknowledge again and hand over, in the order of the pair.
 
-        What was parked, or waits for whatever reason; withheld it stays while no acknowledgement
-        leaves (R-12). Raises `LocalError` (NotFound, NotParked) and `StoreFull`.
+        For a message that was parked, or waits for another reason. A withheld one stays withheld if
+        the acknowledgement does not leave (R-12). Raises `LocalError` (NotFound, NotParked) and
+        `StoreFull`.
         """
         entry = await self._desk.transact(
             lambda txn, ground: handing_over.take_up(txn, ground, key, reason)
@@ -113,14 +114,14 @@ class HandOvers:
         await self._desk.persist(lambda txn, ground: handing_over.park(txn, ground, key, reason))
 
     def debt_of(self, key: MessageKey, agreement: Agreement) -> Debt:
-        """What is owed for a message of which no copy is at hand, only what the store knows."""
+        """The debt of a message that is known only from the store, with no copy at hand."""
         return handing_over.debt_of(self._desk.snapshot(), self._desk.house, key, agreement)
 
     def acknowledge(self, debt: Debt, send: Callable[[], Awaitable[Transmission]]) -> None:
-        """Send the response and hand over beside the caller, in the order of calls per pair (I16).
+        """Send the response and hand over in a task, in the order of calls per pair (I16).
 
-        A partner that has our acknowledgement sends its next message, even while we still wait
-        for the end of that transmission; the next must not overtake it on the way to the inbox.
+        A partner that has our acknowledgement sends its next message, even while we still wait for
+        the end of that transmission. The next message must not get into the inbox first.
         """
         place = self._take_place(debt)
 
@@ -138,10 +139,10 @@ class HandOvers:
         self._tasks.start(acknowledge_in_turn(), place=HANDING_OVER)
 
     async def acknowledge_in_answer(self, debt: Debt) -> None:
-        """Return when the response may go back in the transport's answer, which it does at once.
+        """Return when the response may be sent in the transport's answer; the caller then does so.
 
-        Only then is the message handed over: a commit of that could overtake an answer that waits.
-        Callers are cut only by the end of this process; then the next start takes the line up.
+        The message is handed over only then: before that, the commit of the hand-over could come
+        before the answer. A caller is cut only when the process ends; then the next start goes on.
         """
         place = self._take_place(debt)
         self._desk.failpoints.reach("before-acknowledge")
@@ -161,9 +162,9 @@ class HandOvers:
         await self._serve(place.debt.key.pair)
 
     async def expose(self, debt: Debt) -> None:
-        """Before an acknowledgement leaves: from here on nobody can be certain that none did.
+        """Called before an acknowledgement is sent: from then on it may have left.
 
-        What is withheld by a step whose commit is still to return counts as well.
+        This also counts for a message that is being withheld by a step that is not committed yet.
         """
         if not debt.agreement.terms.strict_release:
             return
@@ -174,7 +175,7 @@ class HandOvers:
             await self._desk.persist(lambda txn, _: handing_over.expose(txn, debt.key))
 
     async def _serve(self, pair: Pair) -> None:
-        """Hand over what is ready; whoever becomes ready meanwhile goes in the next step."""
+        """Hand over what is ready; messages that become ready during a step go into the next."""
         line = self._lines[pair]
         if line.is_served:
             return
@@ -202,7 +203,7 @@ class HandOvers:
     async def _hand_over_apart(
         self, ready: Sequence[tuple[Debt, Transmission]], bug: Exception
     ) -> None:
-        """Each in a step of its own, so that only the one with the bug stays behind."""
+        """Each in a step of its own, so that only the one with the bug is not handed over."""
         del bug
         for debt, left in ready:
             await self._bugs.contain(
@@ -213,11 +214,11 @@ class HandOvers:
             )
 
     async def _hand_over_withheld_before(self, debt: Debt) -> None:
-        """What was withheld of the pair goes first, now that acknowledgements leave (I16, R-12).
+        """First hand over earlier messages of the pair that were withheld (I16, R-12).
 
-        Its sender has given it up, or this message would not be here; no copy comes any more.
-        A repeat of what was handed over overtakes nobody, and what is stored behind it is no
-        concern of its acknowledgement.
+        Acknowledgements leave now. The sender has given up the earlier ones, otherwise this message
+        would not be here, so no copy of them will come. If `debt` is a repeat of a message that was
+        handed over already, nothing has to go before it.
         """
         snapshot = self._desk.snapshot()
         of_pair = [one for one in snapshot.list_stored() if one.key.pair == debt.key.pair]
@@ -234,7 +235,10 @@ class HandOvers:
                 return
 
     async def wait_for_earlier(self, pair: Pair) -> None:
-        """Before a message is stored and handed over in one step: whoever is stored goes first."""
+        """Wait until the stored messages of the pair are handed over.
+
+        Called before a message is stored and handed over in one step.
+        """
         if any(entry.key.pair == pair for entry in self._desk.snapshot().list_stored()):
             line = self._lines.get(pair)
             if line is not None:
@@ -243,8 +247,8 @@ class HandOvers:
     async def _hand_over(self, ready: Sequence[tuple[Debt, Transmission]]) -> None:
         """After the acknowledgements: note how they left and hand the messages over (R-02, R-12).
 
-        One step for all of them. A commit each would let a pair's inbox grow no faster than one
-        message per fsync, while a group of them is stored by each.
+        One step for all of them. With a commit for each, a pair could hand over only one message
+        per fsync, although one fsync stores a group of messages.
         """
         for _ in ready:
             self._desk.failpoints.reach("before-hand-over")
@@ -258,7 +262,7 @@ class HandOvers:
             self.handed_over(debt, effects)
 
     def _is_asked_again(self, debt: Debt) -> bool:
-        """Whether another acknowledgement of the message is in the line."""
+        """Whether another acknowledgement of the message still waits in the line."""
         line = self._lines.get(debt.key.pair)
         others = () if line is None else (one.debt for one in line.places)
         return any(other.key == debt.key and other is not debt for other in others)
@@ -284,5 +288,5 @@ class HandOvers:
 
 
 async def _not_known(bug: Exception) -> Transmission:
-    """Of an acknowledgement that met a bug on its way out."""
+    """The outcome of an acknowledgement that met a bug on its way out."""
     return Transmission(Outcome.UNKNOWN, bytes_left=True, detail=words_for(bug))

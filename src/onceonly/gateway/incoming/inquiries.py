@@ -1,4 +1,4 @@
-"""Questions of partners: found out who asks about what, answered after the commit.
+"""Inquiries of partners: find out who asks about which message, and answer after the commit.
 
 Ping, StatusRequest, CancelRequest and ResponseRequest are of seed 004 (levels 2, 3 and 5). An
 inquiry is the only signal that is ever answered (R-20), and only to an address of an agreement
@@ -50,16 +50,16 @@ class Inquiries:
         self._tasks = tasks
         self._refusals = refusals
         self.is_draining = False
-        """An operator wants no more messages: partners that ask first are told so (S4-15)."""
+        """If True, an operator wants no more messages: partners that ask are told so (S4-15)."""
 
     async def take(
         self, content: Inquiry | Report, profile: Profile, caller: Caller, *, ration: str
     ) -> TransportAnswer:
-        """Take a question or an answer that arrived; what it causes leaves after the commit.
+        """Take an inquiry or a report that arrived; the answer is sent after the commit.
 
-        The row of one that fits nothing takes from `ration`, an agreement's or the strangers'.
-        Identity is the caller's under the agreement, and so are addresses (R-20, R-26, R-44).
-        Raises `StoreFull`, save for a Ping, whose answer says so.
+        If it fits nothing, its row counts against `ration`: that of an agreement, or of strangers.
+        The agreement decides who the caller is and to which address we answer (R-20, R-26, R-44).
+        Raises `StoreFull`, except for a Ping, whose answer says that the disk is full.
         """
         if isinstance(content, Report):
             if not await self._reports.take(content, profile, caller):
@@ -80,9 +80,9 @@ class Inquiries:
     def _find_agreement(
         self, inquiry: Inquiry, profile: Profile, caller: Caller
     ) -> Agreement | None:
-        """The agreement whose partner asks: its names fit, and its caller shows what it demands.
+        """The agreement whose partner asks: the names fit, and the caller shows what is required.
 
-        Where none is named, the only one that is the asker's.
+        If the inquiry names no agreement, the only one that the asker has.
         """
         header = inquiry.header
         possible = [
@@ -96,7 +96,7 @@ class Inquiries:
         return possible[0] if len(possible) == 1 else None
 
     def asked_about(self, inquiry_id: str) -> str | None:
-        """The message that an open inquiry of ours is about, or goes before."""
+        """The message that an open inquiry of ours is about, or that waits for its answer."""
         return self._reports.asked_about(inquiry_id)
 
     async def _note_orphan(self, report: Report, ration: str) -> None:
@@ -112,7 +112,7 @@ class Inquiries:
         await self._refusals.write(row, agreement_id=ration)
 
     async def _refuse(self, inquiry: Inquiry, ration: str) -> None:
-        """Somebody who is not the agreement's partner is told nothing, not even that (R-44)."""
+        """An asker who is not the partner of the agreement gets no answer at all (R-44)."""
         asker = ", ".join(map(str, inquiry.header.from_ids[:2]))
         reason = f"{inquiry.kind} from {asker}, which is not the agreement's partner"
         row = self._desk.about_gateway(Event.SECURITY_EVENT, reason)
@@ -125,7 +125,7 @@ class Inquiries:
         await self._refusals.write(row, agreement_id=ration)
 
     async def _take_ping(self, asked: Asked) -> TransportAnswer:
-        """Available while messages are taken: not while draining, nor on a full disk (S4-15)."""
+        """Available as long as messages are taken: not when draining or on a full disk (S4-15)."""
         received = Journal(Event.INQUIRY_RECEIVED, reason=InquiryKind.PING.value)
         try:
             await self._desk.transact(
@@ -139,7 +139,7 @@ class Inquiries:
         return TAKEN
 
     async def _send(self, asked: Asked, reply: Reply) -> None:
-        """The acknowledgement, the report, the response; each once, each with its row."""
+        """Send the acknowledgement, the report and the response; each once, each with a row."""
         endpoint = asked.agreement.send_to
         self._desk.failpoints.reach("before-report")
         if reply.acknowledgment is not None:
@@ -154,7 +154,7 @@ class Inquiries:
                 await self._note(asked, outcome_row(Event.REPORT_SENT, again, reason))
 
     async def _acknowledge(self, asked: Asked, acknowledgment: Package) -> None:
-        """Send the stored response again; a message that waited for that is handed over (R-12)."""
+        """Send the stored response again; a withheld message is then handed over (R-12)."""
         is_sent = asyncio.get_running_loop().create_future()
 
         async def send() -> Transmission:

@@ -1,11 +1,11 @@
-"""The receiving side: from the first byte of a package to whoever takes what is in it.
+"""The receiving side: from the first byte of a package to the part that takes its content.
 
-What a peer sends wrong is answered with a named error where we know from an agreement whom to
-answer, leaves one journal row, and stores nothing. What becomes of a business message of an
-agreement is `arrivals`' to know.
+A wrong package is answered with a named error, if an agreement says whom to answer; it causes one
+journal row, and nothing of it is stored. `arrivals` takes the business messages of agreements.
 """
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from typing import Any
 
 from onceonly.gateway.bugs import Bugs
 from onceonly.gateway.desk import Desk
@@ -71,7 +71,7 @@ TAKEN = TransportAnswer(204)
 
 
 class Receiver:
-    """Takes in every package that comes to this gateway."""
+    """Receives every package that comes to this gateway."""
 
     def __init__(  # noqa: PLR0913 - because it hands on whatever can come
         self,
@@ -109,20 +109,22 @@ class Receiver:
         self._tasks = tasks
 
     async def start(self) -> None:
-        """Take up what a stop or a crash left owed to partners and to the application."""
+        """Send and hand over what a stop or a crash left owed to partners and the application."""
         await self._hand_overs.start()
         await self._desk.failure_notices.start()
 
-    async def receive(self, request: Request, chunks: AsyncIterator[bytes]) -> TransportAnswer:
+    def receive(
+        self, request: Request, chunks: AsyncIterator[bytes]
+    ) -> Coroutine[Any, Any, TransportAnswer]:
         """The transport's `Receive`: take one package in and answer its transport."""
-        return await self._receive_contained(request, chunks, _caller_of(request))
+        return self._receive_contained(request, chunks, _caller_of(request))
 
-    async def receive_reply(
+    def receive_reply(
         self, request: Request, chunks: AsyncIterator[bytes], answered: Answered
-    ) -> TransportAnswer:
-        """The same for a package that came back in an answer, which cannot be answered itself."""
+    ) -> Coroutine[Any, Any, TransportAnswer]:
+        """Like `receive`, for a package from an answer, which cannot be answered itself."""
         caller = Caller(request.transport, request.peer, answered=answered)
-        return await self._receive_contained(request, chunks, caller)
+        return self._receive_contained(request, chunks, caller)
 
     async def _receive_contained(
         self,
@@ -180,17 +182,20 @@ class Receiver:
                 sink.discard()
 
     def _refuse_announced_excess(self, request: Request) -> None:
-        """Unread (attack H12); a body of unknown length is counted while it comes in."""
+        """Refuse an announced length that is too large, before reading (attack H12).
+
+        A body of unknown length is counted while it comes in.
+        """
         most = self._limits.package_bytes_max
         if request.content_length is not None and request.content_length > most:
             raise RemoteError(ErrorCode.MESSAGE_TOO_LARGE, f"a package has {most} bytes at most")
 
     def _admit(self, document: Document, caller: Caller) -> AdmittedMessage | Route | None:
-        """Who this is, before anything of a payload is kept (R-44, R-45).
+        """Decide who the caller is, before anything of a payload is kept (R-44, R-45).
 
-        What holds for a message under its agreement, or the route that it travels; None for a
-        signal, whose caller is asked once more by the thing that it is about. Raises `NotEntitled`
-        and `RemoteError`.
+        Returns the message with the terms of its agreement, or its route. None for a signal, since
+        its caller is checked again against the message that it is about. Raises `NotEntitled` and
+        `RemoteError`.
         """
         content = document.content
         if isinstance(content, Acknowledgment | ErrorSignal):
@@ -222,9 +227,9 @@ class Receiver:
             raise NotEntitled(f"does not show what agreement {agreement.id!r} asks of its callers")
 
     def _names_nothing(self, signal: Signal, caller: Caller) -> bool:
-        """Whether the signal is under an agreement that nobody here has: it entitles to nothing.
+        """Whether the signal names an agreement that is not configured here.
 
-        One without a name has the agreement of what it is about.
+        A signal without a name has the agreement of the message that it is about.
         """
         named = signal.header.agreement_id
         is_known = not named or self._house.agreements.find_ours(named) is not None
@@ -233,7 +238,7 @@ class Receiver:
     async def _refuse_caller(
         self, error: NotEntitled, about: About | None, request: Request, caller: Caller
     ) -> TransportAnswer:
-        """Nobody is told by a message: the partner that is named there did not send this one."""
+        """Refuse on the connection only: the partner that is named did not send the package."""
         row = self._desk.about_gateway(Event.SECURITY_EVENT, str(error))
         row = changed(
             row,
@@ -313,7 +318,7 @@ class Receiver:
     async def _fits(
         self, signal: Acknowledgment | ErrorSignal, profile: Profile, caller: Caller
     ) -> bool:
-        """Take the signal for what it is about; False where that is nothing of ours."""
+        """Pass the signal to the message that it is about; False if that is not ours."""
         if isinstance(signal, Acknowledgment):
             fits = await self._take_acknowledgment(signal, profile, caller)
             if fits and signal.is_receipt:
@@ -325,9 +330,11 @@ class Receiver:
     async def _take_acknowledgment(
         self, signal: Acknowledgment, profile: Profile, caller: Caller
     ) -> bool:
-        snapshot = self._desk.snapshot()
-        if find_acknowledged(snapshot, self._house, signal, profile, caller) is None:
-            return False
+        # What fits nothing of ours begins no transaction; most fit a message that waits for it.
+        if not self._desk.waits_for_word(signal.header.ref_to_message_id):
+            snapshot = self._desk.snapshot()
+            if find_acknowledged(snapshot, self._house, signal, profile, caller) is None:
+                return False
         leaving = await self._desk.transact(
             lambda txn, ground: take_acknowledgment(txn, ground, signal, profile, caller),
             point="verdict",
@@ -346,7 +353,7 @@ class Receiver:
     async def _keep(
         self, admitted: AdmittedMessage, digests: Digests, sinks: Sequence[Sink], caller: Caller
     ) -> Received:
-        """The message with its payloads where a crash leaves them, and how far it was looked at.
+        """Keep the payloads so that a crash does not lose them, and check the message.
 
         Raises `RemoteError`.
         """
@@ -369,7 +376,7 @@ class Receiver:
     async def _look_at(
         self, admitted: AdmittedMessage, payloads: Sequence[StoredPayload]
     ) -> Assurance:
-        """Seed 004 level 0. What is known was valid when it came; its repeat is acknowledged."""
+        """Check as agreed (seed 004 level 0). A repeat is not checked again, only acknowledged."""
         validator = admitted.agreement.validator
         if validator is None:
             return Assurance.STRUCTURE
@@ -378,7 +385,7 @@ class Receiver:
         return await self._validation.assure(validator, payloads)
 
     def _mode_of(self, admitted: AdmittedMessage, caller: Caller) -> SyncReplyMode:
-        """What can go back in the answer: nothing where nobody could carry or await it."""
+        """What can be sent in the answer; nothing without one, or if too many wait already."""
         mode = admitted.terms.sync_reply_mode
         if not caller.awaits_an_answer or (mode.has_response and not self._desk.replies.has_room):
             return SyncReplyMode.NONE
@@ -403,7 +410,7 @@ class Receiver:
         await self._refusals.write(row, agreement_id=whose)
         snapshot = self._desk.snapshot()
         if is_ours(snapshot, self._house, signal.header.ref_to_message_id):
-            # It speaks of what is ours, and is not from whoever may (R-39, R-44).
+            # It is about a message of ours, but its caller may not speak about it (R-39, R-44).
             alarm = changed(
                 row,
                 event=Event.SECURITY_EVENT,
@@ -415,10 +422,10 @@ class Receiver:
         return TAKEN
 
     def _ration_of(self, named: str, caller: Caller) -> str:
-        """Whose rows a signal takes that fits nothing: a neighbour on a route is no stranger.
+        """The ration for the row of a signal that fits nothing: a route's neighbour has its own.
 
-        Whatever is made up is a stranger's (R-45), unless a route for any agreement asks nothing of
-        its callers: whoever comes is its neighbour then, and spends its ration.
+        All other callers share the ration of strangers (R-45). But if a route for any agreement
+        requires nothing of its callers, every caller counts as its neighbour and uses its ration.
         """
         if self._house.agreements.find_ours(named) is not None:
             return named
@@ -428,10 +435,10 @@ class Receiver:
     async def _reject(
         self, error: RemoteError, about: About | None, request: Request, caller: Caller
     ) -> TransportAnswer:
-        """One row, nothing stored; an error to the partner where an agreement names one.
+        """Write one row and store nothing; send an error to the partner if an agreement names one.
 
-        But not on the word of a caller who does not show what that agreement asks for, and not
-        more often than [limits] say (R-45).
+        But not if the caller does not show what that agreement requires, and not more often than
+        [limits] say (R-45).
         """
         row = self._desk.about_gateway(Event.REJECTED, error.description)
         row = changed(
@@ -472,9 +479,9 @@ class Receiver:
         return changed(TAKEN, error=error.code.value, reason=error.description)
 
     def _told(self, row: Record, about: About | None, caller: Caller) -> list[Record]:
-        """The row of what is refused, and that at the message which waits for it.
+        """The rows about a refused package: one of its own, and one for the message that waits.
 
-        A signal is no message: it has the row of what it is about, whoever that is said of (R-20).
+        A signal has no row of its own, only the one for the message that it is about (R-20).
         """
         is_signal = about is not None and about.message_type not in (None, names.NORMAL)
         waiting = None if about is None else about.ref_to_message_id
@@ -490,7 +497,7 @@ class Receiver:
         return [at_it] if is_signal or own.message_id is None else [own, at_it]
 
     def _whom_to_answer(self, about: About, caller: Caller) -> Agreement | None:
-        """An agreement with the sender, if he may be the caller. No signal is answered (R-20)."""
+        """An agreement with the sender, if it may be the caller. No signal is answered (R-20)."""
         if about.message_type != names.NORMAL or about.message_id is None or not about.from_ids:
             return None
         named = {str(party) for party in about.from_ids}
@@ -504,7 +511,7 @@ class Receiver:
 
 
 class _Admission:
-    """What `Receiver._admit` said of the package that is being read."""
+    """The result of `Receiver._admit` for the package that is being read."""
 
     def __init__(self) -> None:
         self.result: AdmittedMessage | Route | None = None
@@ -520,7 +527,7 @@ def _caller_of(request: Request) -> Caller:
 
 
 def _name_of(about: About | None) -> str:
-    """What was refused, as the row at the message which waits for it calls it."""
+    """What was refused, as it is called in the row for the message that waits for it."""
     if about is None or about.message_type is None:
         return "an answer"
     kind = "the response" if about.message_type == names.NORMAL else about.message_type
@@ -533,7 +540,7 @@ async def _internal_error(bug: Exception) -> TransportAnswer:
 
 
 def _feed(decoder: Decoder, chunk: bytes, place: Place) -> None:
-    """Read a piece; until somebody is admitted in small ones: what follows is no concern here."""
+    """Read a piece; in small pieces until the caller is admitted."""
     at = 0
     while not decoder.is_admitted and at < len(chunk):
         piece = chunk[at : at + DOORSTEP_PIECE_BYTES]
@@ -555,7 +562,7 @@ _SHOWS_NOTHING = (
 )
 
 HEADERS_BYTES = 2 << 20
-"""Room beside the payloads for the header document and the part headers."""
+"""Room besides the payloads for the header document and the part headers."""
 
 
 def _status_of(code: ErrorCode) -> int:

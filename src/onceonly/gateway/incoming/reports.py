@@ -1,7 +1,7 @@
-"""What partners answer to our inquiries: which question it answers, and the step that takes it.
+"""Partners' answers to our inquiries: find the inquiry, and run the step that takes the answer.
 
-An answer belongs to an inquiry by the inquiry's MessageId, by what it is about, and by who sends it
-(R-20).
+An answer belongs to an inquiry if it has the inquiry's MessageId, is about the same message, and
+comes from the right sender (R-20).
 """
 
 from onceonly.gateway.desk import Desk

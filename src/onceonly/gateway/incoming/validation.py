@@ -1,8 +1,8 @@
-"""Whether the content of a message is valid, in the words of the application (seed 004 level 0 b).
+"""Asks the application whether the content of a message is valid (seed 004 level 0 b).
 
-Each payload is posted to the application's validator with its own Content-Type. An answer in 2xx
-means valid and one in 4xx invalid; anything else, or none in time, says nothing about the content,
-and then the acknowledgement says less.
+Each payload is posted to the application's validator with its own Content-Type. An answer 2xx means
+valid and 4xx invalid. Any other answer, or none in time, says nothing about the content; then the
+acknowledgement only says that the structure was checked.
 """
 
 import asyncio
@@ -16,8 +16,8 @@ from onceonly.store.contract.entries import StoredPayload
 from onceonly.transport.transport import Outcome, Transmission
 
 WAIT_S_MAX = 10.0
-"""For all payloads of one message: the partner waits for the end of its exchange meanwhile, most
-clients no longer than 20 s."""
+"""Longest wait for all payloads of one message: the partner waits during this time for the end of
+its exchange, most clients no longer than 20 s."""
 
 
 class Validation:
@@ -28,7 +28,7 @@ class Validation:
         self._wait_s_max = wait_s_max
 
     async def assure(self, validator: str, payloads: Sequence[StoredPayload]) -> Assurance:
-        """How far the message was looked at: the structure always, the content if we could.
+        """What was checked: always the structure, and the content if the validator answered.
 
         Raises `RemoteError` (ValueNotRecognized) for content that the application calls invalid.
         """

@@ -1,1 +1,1 @@
-"""What may leave and waits: deadlines, open questions, notices, exchanges held for a reply."""
+"""What is sent or awaited: deadlines, open questions, notices, exchanges held for a reply."""

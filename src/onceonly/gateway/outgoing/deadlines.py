@@ -1,4 +1,4 @@
-"""Deadlines on the event loop: the monotonic instants that machines wait for come true.
+"""Deadlines on the event loop: machines are told when the instant comes that they wait for.
 
 Knows the loop, the clock, and which deadlines are committed; must not know what is due. Deadlines
 are not durable: after a restart the machines are told of the restart instead.
@@ -25,14 +25,18 @@ class Deadlines:
         self._is_stopped = False
 
     def stop(self) -> None:
-        """Nothing is due any more."""
+        """Cancel all timers."""
         self._is_stopped = True
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
 
+    def has(self, key: Key) -> bool:
+        """Whether the machine waits for something."""
+        return key in self._timers
+
     def settle(self, waits: Mapping[Key, int | None]) -> None:
-        """After the commit of a step that moved these."""
+        """Set the timers of these deadlines; called after the commit of a step with new ones."""
         for key, due_ns in waits.items():
             self._set(key, due_ns)
 
@@ -47,5 +51,5 @@ class Deadlines:
         if self._clock.real_wait_s(due_ns) > 0:
             return self._set(key, due_ns)
         del self._timers[key]
-        # A step that ended the wait may be on its way to the disk; the machine sees it by due_ns.
+        # A step that ended the wait may not be committed yet; the machine sees that by due_ns.
         return self._reached(key, due_ns)

@@ -1,8 +1,8 @@
 """DeliveryFailure notices to the From Party, across the network (seed 001 §1.6, ruling R-14).
 
-A notice that is owed is posted until the transport takes it, RetryInterval apart and a bounded
-number of times. Nobody acknowledges it (R-20), so the sender must not depend on it; its own verdict
-never does.
+An owed notice is posted until the transport takes it, at intervals of RetryInterval and a limited
+number of times. Nobody acknowledges it (R-20), so the sender must not depend on it; our sending
+side never does.
 """
 
 import asyncio
@@ -26,14 +26,14 @@ class FailureNotices:
         self._bugs = bugs
 
     async def start(self) -> None:
-        """Take up what a stop or a crash left owed."""
+        """Go on with notices that were owed at the last stop or crash."""
         snapshot = self._office.snapshot()
         for notice in snapshot.list_owed_notices():
             if notices.agreement_of(snapshot, self._office.house, notice) is not None:
                 self.release(notice)
 
     def release(self, notice: OwedNotice) -> None:
-        """After the commit of the step that owes it: post the notice beside the caller."""
+        """Post the notice in a task; called after the commit of the step that owes it."""
         self._bugs.start(
             "posting a DeliveryFailure notice",
             partial(self._post_until_taken, notice),
@@ -55,9 +55,9 @@ class FailureNotices:
             await asyncio.sleep(clock.real_wait_s(due_ns))
 
     async def _post(self, notice: OwedNotice, agreement: Agreement) -> bool:
-        """Post it once; whether it is still owed afterwards."""
+        """Post the notice once; returns whether it is still owed."""
         if self._office.snapshot().find_owed_notice(notice.key) != notice:
-            return False  # A newer one has somebody else who posts it.
+            return False  # Another task posts the newer one.
         package = failure_notice(self._office.ground(), notice, agreement)
         self._office.failpoints.reach("before-notice")
         sent = await self._office.post(agreement.send_to, package)

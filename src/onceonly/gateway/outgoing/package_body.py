@@ -9,9 +9,9 @@ from onceonly.store.spool import Spool
 
 
 class PackageBody:
-    """A package's bytes around its payloads, from memory or from the spool.
+    """The bytes of a package and its payloads, from memory or from the spool.
 
-    Without payloads there need be no spool.
+    `spool` may be None if there are no payloads in the spool.
     """
 
     def __init__(
@@ -32,7 +32,7 @@ class PackageBody:
         return all(stored.body is not None for stored in self.payloads)
 
     def whole(self) -> bytes | None:
-        """All of it, where every payload is in memory."""
+        """All bytes if every payload is in memory, otherwise None."""
         return b"".join(self._pieces()) if self.is_in_memory else None
 
     def read(self, stored: StoredPayload) -> Iterable[bytes]:

@@ -21,17 +21,17 @@ from onceonly.steps.signals import encoded, hop_to, outcome_row, signal_header
 from onceonly.steps.verdicts import row_to_partner
 
 OPEN_MAX = 10_000
-"""Inquiries that wait for their answer. Each message asks one at a time, so that this many are
-open only when answers stay out; then the oldest is forgotten, and its message asks again."""
+"""Most inquiries that wait for their answer. Each message asks one at a time, so this many are open
+only if answers do not come; then the oldest is forgotten, and its message asks again."""
 
 
 class Availability(Word):
-    """What an operator's Ping showed."""
+    """The result of an operator's Ping."""
 
     outcome: Outcome
-    """Of the Ping's transmission."""
+    """How the transmission of the Ping ended."""
     is_available: bool | None
-    """The partner's answer; None where none came in time."""
+    """The partner's answer; None if none came in time."""
 
 
 class Questions:
@@ -44,7 +44,7 @@ class Questions:
         self._pongs: dict[str, asyncio.Future[bool]] = {}
 
     def ask(self, question: Question) -> None:
-        """Post the inquiry, now that its step is committed."""
+        """Post the inquiry in a task; called after the commit of its step."""
         self._remember(question)
         self._tasks.start(self._post(question))
 
@@ -58,14 +58,14 @@ class Questions:
         return self._open.get(inquiry_id)
 
     def close(self, inquiry_id: str, *, is_available: bool = False) -> None:
-        """The inquiry is answered; an operator's Ping by `is_available`."""
+        """Forget the answered inquiry; `is_available` is the answer to an operator's Ping."""
         self._open.pop(inquiry_id, None)
         pong = self._pongs.get(inquiry_id)
         if pong is not None and not pong.done():
             pong.set_result(is_available)
 
     async def ping(self, agreement: Agreement, wait_s: float) -> Availability:
-        """Ping on an operator's word and wait for the answer, at most `wait_s` seconds."""
+        """Send a Ping for an operator, and wait for the answer, at most `wait_s` seconds."""
         inquiry_id = self._office.ground().message_id("ping")
         question = Question(
             inquiry_id, InquiryKind.PING, agreement, Asker.OPERATOR, None, inquiry_id
@@ -101,7 +101,7 @@ class Questions:
 
 def _package(ground: Ground, question: Question) -> Package:
     hop = hop_to(ground.house, question.agreement, question.conversation_id)
-    # A Ping is about no message, also where it goes before one.
+    # A Ping names no message, even if it is sent before one.
     about = "" if question.kind is InquiryKind.PING else question.message_id or ""
     header = signal_header(ground, hop, about, question.inquiry_id)
     return encoded(ground, Inquiry(header, question.kind), hop)

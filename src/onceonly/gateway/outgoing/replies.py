@@ -1,9 +1,9 @@
 """Business responses that go back in the answer of the transport (syncReplyMode, seed 001 §1.2.2).
 
 The exchange of a stored message stays open until the application submits a message that refers to
-it, for a bounded time. That message is an outbound message like any other; only its first
-transmission takes the open exchange instead of a connection of its own. What happens to it there
-nobody tells us, so the outcome is unknown (R-05), and a resend goes the ordinary way.
+it, for a limited time. That message is an outbound message like any other; only its first
+transmission uses the open exchange instead of a connection of its own. Nobody tells us whether it
+arrived, so the outcome is unknown (R-05), and a resend is sent in the ordinary way.
 
 Nothing of this is durable: when the process dies, so does the connection that waited, and the
 partner's repeat finds no exchange in work (seed 001 §1.3.3 (9b)).
@@ -22,15 +22,15 @@ WAIT_S_MAX = 15.0
 that the answer "not yet" arrives as an answer."""
 
 EXCHANGES_MAX = 256
-"""Open exchanges: a quarter of the connections that the endpoint takes, so that those who wait
-never lock out those who come. Past it a message is answered as if nobody waited."""
+"""Most open exchanges: a quarter of the connections of the endpoint, so that waiting callers never
+lock out new ones. If there are more, a message is answered as if nobody waited."""
 
 IN_THE_ANSWER = Transmission(Outcome.UNKNOWN, bytes_left=True, detail="in the transport's answer")
-"""Of a package that went back in the answer: nobody tells us whether it arrived."""
+"""The outcome for a package in an answer: nobody tells us whether it arrived."""
 
 
 class Exchange(Word):
-    """Somebody waits for the business response to the message."""
+    """A caller that waits for the business response to the message."""
 
     key: MessageKey
     wants_element: bool
@@ -39,7 +39,7 @@ class Exchange(Word):
 
 
 class Replies:
-    """A transport that knows who waits; everything else goes through `transport`."""
+    """A transport that sends into waiting exchanges; all else is sent by `transport`."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
@@ -54,7 +54,7 @@ class Replies:
         return len(self._open) < EXCHANGES_MAX
 
     def open(self, key: MessageKey, *, wants_element: bool) -> Exchange:
-        """Let the exchange of the message wait."""
+        """Open the exchange of the message."""
         reply: asyncio.Future[Answer | None] = asyncio.get_running_loop().create_future()
         exchange = self._open[key] = Exchange(key, wants_element, reply)
         return exchange
@@ -64,7 +64,7 @@ class Replies:
         return self._open.get(key)
 
     def close_exchange(self, exchange: Exchange) -> None:
-        """Nobody waits any more."""
+        """Close the exchange: nobody waits any more."""
         if self._open.get(exchange.key) is exchange:
             del self._open[exchange.key]
         if not exchange.reply.done():
@@ -88,7 +88,7 @@ class Replies:
         self._transport.check(outgoing)
 
     async def send(self, outgoing: Outgoing) -> Transmission:
-        """Transmit once: into the exchange that waits for it, else as the transport does."""
+        """Transmit once: into the exchange that waits for it, otherwise by the transport."""
         exchange = self._responses.pop(outgoing.message_id, None)
         if exchange is None or exchange.reply.done():
             return await self._transport.send(outgoing)
@@ -100,14 +100,14 @@ class Replies:
         return IN_THE_ANSWER
 
     async def close(self) -> None:
-        """Let nobody wait, cut what is under way, and send no more."""
+        """End all waits, cut transmissions that are under way, and send nothing more."""
         for exchange in tuple(self._open.values()):
             self.close_exchange(exchange)
         await self._transport.close()
 
 
 async def _read(body: Body) -> bytes | None:
-    """All of the body, or None where it is too long for an answer."""
+    """All bytes of the body, or None if it is too long for an answer."""
     if body.size_bytes > REPLY_BYTES_MAX:
         return None
     content = body.whole()

@@ -1,4 +1,4 @@
-"""Accept mode between commits: what was taken over is acknowledged, and goes on as ours (R-13).
+"""Accept mode outside of steps: messages taken over are acknowledged and sent as ours (R-13).
 
 The step that takes a message over is `steps.custody`.
 """
@@ -64,7 +64,7 @@ class Custodies:
             self._tasks.start(self._relay_receipt(subject, signal))
 
     async def _relay_receipt(self, subject: Subject, signal: Acknowledgment) -> None:
-        """The final party's receipt, in the words of the hop there."""
+        """Send the final party's receipt to the previous hop, addressed for that hop."""
         element = signal.element
         if element is not None and not element.from_ids:
             element = changed(element, from_ids=subject.route.to_ids)
@@ -74,7 +74,7 @@ class Custodies:
         await self._upstream.send(subject, package, Event.RECEIPT_SENT)
 
     def repeat_response(self, subject: Subject) -> bool:
-        """Answer a copy that may not pass as one of what we took over, if it is that (R-46)."""
+        """Answer a copy that may not pass; False if we never took over its message (R-46)."""
         snapshot = self._desk.snapshot()
         entry = snapshot.find_inbound(subject.key)
         if entry is None or entry.status is InboundStatus.CANCELLED:

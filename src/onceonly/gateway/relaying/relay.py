@@ -1,8 +1,8 @@
 """Messages that pass through this gateway on their way between two other parties (R-13).
 
-Knows whether a message is one of those, whether it may go on, and in which mode; `transits`
-relays it, `custodies` accepts it. What may not pass is answered with a named error, leaves one
-journal row, and nothing of it is stored (R-25).
+Knows whether a message passes through, whether it may go on, and in which mode; `transits` relays
+it, `custodies` accepts it. A message that may not pass is answered with a named error and causes
+one journal row; nothing of it is stored (R-25).
 """
 
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ TAKEN = TransportAnswer(204)
 
 
 class Relay:
-    """Carries messages along the configured routes, and what is said about them back."""
+    """Carries messages along the configured routes, and signals about them back."""
 
     def __init__(  # noqa: PLR0913 - because both modes and the refusals meet here
         self,
@@ -61,15 +61,15 @@ class Relay:
         self._payload_bytes_max = payload_bytes_max
 
     async def start(self) -> None:
-        """Take up what a stop or a crash left on its way."""
+        """Go on with messages that were on their way at the last stop or crash."""
         await self._transits.start()
 
     def find_route(self, message: Message) -> Route | None:
-        """The route that the message travels, None where it is not one that passes through us."""
+        """The route of the message; None if it does not pass through us."""
         return self._routes.find_for(message)
 
     async def take_up_parked(self, key: MessageKey, reason: str) -> bool:
-        """Send a parked copy on once more; False where no relay of ours has it (R-43)."""
+        """Send a parked copy on once more; False if there is no such copy (R-43)."""
         return await self._transits.take_up_parked(key, reason)
 
     def find_beside(self, caller: Caller, agreement_id: str) -> Route | None:
@@ -99,7 +99,7 @@ class Relay:
             else:
                 await self._transits.take(passage)
         except RemoteError as error:
-            # Whoever does not speak the route's profile hears why in his own.
+            # A previous hop that uses another profile is answered in the profile that it used.
             in_his = changed(route, profile=envelope.profile)
             return await self._reject(changed(subject, route=in_his), error)
         if message.ref_to_message_id is not None and route.profile.response_acknowledges:
@@ -107,7 +107,7 @@ class Relay:
         return TAKEN
 
     async def _hear_response(self, message: Message, caller: Caller) -> None:
-        """A response shows its request to have arrived, whichever way we carried that one."""
+        """Note that a response shows that its request arrived, in either mode."""
         leaving = await self._desk.persist(
             lambda txn, ground: verdicts.respond(txn, ground, message, caller), point="verdict"
         )
@@ -121,11 +121,11 @@ class Relay:
         return await self._transits.take_signal(signal, profile, caller)
 
     def pass_receipt(self, signal: Acknowledgment) -> None:
-        """Let a delivery receipt go back that fits a message which we sent: perhaps for another."""
+        """Send back a delivery receipt for a message that we sent, if we sent it for others."""
         self._custodies.pass_receipt(signal)
 
     def _check_transport(self, passage: Passage) -> None:
-        """What the next hop's transport can never carry is refused before it is stored (R-43)."""
+        """Refuse, before storing it, what the next hop's transport can never carry (R-43)."""
         send_to, message_id = passage.route.send_to, passage.message.message_id
         try:
             self._desk.check(send_to, passage.package, passage.payloads, message_id)
@@ -158,7 +158,7 @@ class Relay:
         )
 
     def _package(self, route: Route, envelope: Envelope, message: Message) -> Package:
-        """The message with our RoutingHeader behind the others, and otherwise as it came."""
+        """The message with our RoutingHeader after the others, and otherwise as it came."""
         ground, our_uri = self._desk.ground(), self._desk.house.uri
         previous = envelope.routing[-1]
         is_ours = is_accepted(route, message, previous)
@@ -167,13 +167,13 @@ class Relay:
             receiver_uri=route.receiver_uri,
             error_uri=our_uri if route.profile.has_error_uri else None,
             timestamp_at=made_after(message, ground.now.at),
-            # End-to-end pairs: the number is the origin's, and so is its sequence (R-13).
+            # Pairs are end to end: the number and its sequence belong to the origin (R-13).
             sequence_number=previous.sequence_number,
             reliable_messaging_method=previous.reliable_messaging_method,
             ack_requested=route.terms.ack_requested if is_ours else previous.ack_requested,
         )
         token = ground.token(f"package {message.message_id}")
-        # What was read can be written, and nobody foresees the token: a LocalError is our own bug.
+        # What was read can be written, and nobody can guess the token: a LocalError is our bug.
         return forward(
             envelope, routing, boundary=boundary_for(token), root_content_id=f"header-{token}"
         )
@@ -197,7 +197,7 @@ class Relay:
 
 
 def _under_names_of(route: Route, message: Message) -> Message:
-    """The message as keys and stores see it; its header goes on untouched."""
+    """The message with the names of the route, for keys and the store; its header is unchanged."""
     semantics = message.semantics
     if message.leaves_semantics:
         semantics = route.terms.semantics.on_wire

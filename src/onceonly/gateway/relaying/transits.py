@@ -1,6 +1,6 @@
-"""Relay mode between commits: copies go on, and what the next hop says about them goes back (R-13).
+"""Relay mode outside of steps: copies are sent on, and the next hop's signals are sent back (R-13).
 
-A copy is stored before its transport is answered and goes on after the commit (`steps.transit`).
+A copy is stored before its transport is answered, and sent on after the commit (`steps.transit`).
 """
 
 import asyncio
@@ -39,15 +39,15 @@ from onceonly.store.contract.entries import StoredPayload, TransitEntry
 from onceonly.store.contract.store import Transaction
 
 FORWARDING = "sending a message on"
-"""Where a bug was met, in words for counts and rows."""
+"""What was being done when a bug was met, in words for counts and rows."""
 
 FORWARDS_MAX = 64
-"""Copies on their way to next hops at once: more connections than one peer likes to serve, and
-few enough that their payloads' file handles are no matter."""
+"""Most copies that are being sent to next hops at the same time: more connections than one peer
+usually accepts, and few enough file handles for their payloads."""
 
 WAITING_MAX = 4_096
-"""Copies that may wait for one of those. Past it the previous hop is told to come again, before
-anything is stored (R-27)."""
+"""Most copies that wait to be sent on. If there are more, the previous hop is told to come again,
+before anything is stored (R-27)."""
 
 
 class Transits:
@@ -76,12 +76,12 @@ class Transits:
         for entry in self._desk.snapshot().list_forwarding():
             route = self._desk.house.routes.find(entry.route_id)
             if route is None:
-                continue  # A relay owes nothing: the origin sends again, by another way (S3-22).
+                continue  # A relay need not go on: the origin sends again, on another way (S3-22).
             _, effects = relaying.step(entry.state, Restarted(), route.terms)
             self._carry_out(Heard(entry, effects))
 
     async def take(self, passage: Passage) -> None:
-        """Store one copy and let it go on. Raises `RemoteError` or `StoreFull`."""
+        """Store one copy and send it on. Raises `RemoteError` or `StoreFull`."""
         if self._waiting >= WAITING_MAX:
             raise RemoteError(ErrorCode.TRANSIENT_ERROR, f"{self._waiting} messages wait here")
         heard = await self._desk.transact(
@@ -92,9 +92,9 @@ class Transits:
     async def take_signal(
         self, signal: Acknowledgment | ErrorSignal, profile: Profile, caller: Caller
     ) -> bool:
-        """Take what a next hop says about a message; False if it fits none in transit.
+        """Take a signal of a next hop about a message; False if it fits none in transit.
 
-        It fits by its names, its caller and the agreement of the message (R-20, R-44).
+        Its names, its caller and the agreement must fit those of the message (R-20, R-44).
         """
         routes = self._desk.house.routes.leading_to(signal.header, profile, caller)
         if transit.find_heard_of(self._desk.snapshot(), routes, signal.header) is None:
@@ -113,9 +113,9 @@ class Transits:
         return True
 
     async def take_response(self, response: Message, caller: Caller) -> None:
-        """Note that a business response shows its request to have arrived (seed 001 §1.3.3 (8b)).
+        """Note that a business response shows that its request arrived (seed 001 §1.3.3 (8b)).
 
-        Nothing is said upstream: the response itself goes there and says it.
+        Nothing is sent upstream for it: the response itself goes there.
         """
         await self._desk.persist(
             lambda txn, ground: transit.hear_response(txn, ground, response, caller)
@@ -129,7 +129,7 @@ class Transits:
         package: Package | None = None,
         payloads: Sequence[StoredPayload] = (),
     ) -> None:
-        """After the commit: let go what is to leave the house."""
+        """Send what the effects ask for; called after the commit."""
         entry = heard.entry
         for effect in heard.effects:
             match effect:
@@ -163,7 +163,7 @@ class Transits:
             async with self._forwards:
                 transmission = await self._transmit(entry, package, payloads)
         except StoreFull as full:
-            # A payload could not be read for now: what left of it is not known.
+            # A payload could not be read for now; it is not known whether bytes left.
             transmission = Transmission(Outcome.UNKNOWN, bytes_left=True, detail=str(full))
         finally:
             self._waiting -= 1
@@ -185,7 +185,7 @@ class Transits:
             self._carry_out(heard)
 
     async def take_up_parked(self, key: MessageKey, reason: str) -> bool:
-        """On an operator's word: send the stored copy on once more; False where there is none.
+        """An operator asks for it: send the stored copy on once more; False if there is none.
 
         Raises `StoreFull`.
         """
@@ -205,7 +205,7 @@ class Transits:
             snapshot = self._desk.snapshot()
             place = entry.route_id, entry.key.message_id
             if snapshot.find_transit(*place) is None:
-                return None  # Its time passed while it waited for its turn: it is forgotten (R-19).
+                return None  # Its time passed while it waited, and it was forgotten (R-19).
             package = snapshot.get_transit_package(*place)
             payloads = snapshot.list_transit_payloads(*place)
         transmission = await self._desk.forward(
@@ -213,7 +213,7 @@ class Transits:
             package,
             payloads,
             entry.key.message_id,
-            # Nobody upstream waits for an answer to it, so nobody would send it again.
+            # The previous hop expects no answer to it, so it would not send it again.
             leaves_once=entry.state.status is TransitStatus.SENT,
         )
         self._desk.failpoints.reach("after-transmit")
@@ -228,7 +228,7 @@ class Transits:
         await self._pass_on(entry, signal, Event.RECEIPT_SENT)
 
     async def _pass_on(self, entry: TransitEntry, signal: Acknowledgment, event: Event) -> None:
-        """Say upstream what the final party said, in the words of the hop there."""
+        """Send upstream what the final party said, addressed for the previous hop."""
         subject = self._subject(entry)
         package = acknowledgment_upstream(
             self._desk.ground(),
@@ -256,5 +256,5 @@ class Transits:
 
 
 async def _leave_it(bug: Exception) -> None:
-    """A relay owes nothing: what was not taken up comes again from its origin."""
+    """Do nothing: the origin sends again what was not taken up."""
     del bug

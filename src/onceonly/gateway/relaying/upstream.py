@@ -1,6 +1,6 @@
-"""Signals on their way to previous hops: posted to the address that the *route* names (R-26).
+"""Posts signals to previous hops, at the address that the *route* names (R-26).
 
-Must not know when something is to be said; `transits` and `custodies` do.
+Must not know when something is to be sent; `transits` and `custodies` know.
 """
 
 from onceonly.gateway.office import Office
@@ -15,7 +15,7 @@ from onceonly.steps.upstream import Subject, error_upstream, row
 
 
 class Upstream:
-    """Posts what goes to previous hops, and writes the rows about it."""
+    """Posts signals to previous hops, and writes the rows about them."""
 
     def __init__(self, office: Office) -> None:
         self._office = office
@@ -46,11 +46,11 @@ class Upstream:
         await self.note(subject, sent)
 
     async def note(self, subject: Subject, effect: Journal) -> None:
-        """Write a row about something that went to the previous hop, once there is space."""
+        """Write a row about what was sent to the previous hop; waits if the disk is full."""
         await self._office.write(row(self._office.ground(), subject, Direction.IN, effect))
 
     async def note_rejection(self, subject: Subject, effect: Journal) -> None:
-        """Write the row of what may not pass, before anything is said. Raises `StoreFull`."""
+        """Write the row about a refused message, before its answer. Raises `StoreFull`."""
         await self._office.transact(
             lambda txn, ground: txn.append((row(ground, subject, Direction.IN, effect),))
         )

@@ -15,7 +15,7 @@ from onceonly.steps.signals import outcome_row
 from onceonly.steps.upstream import Subject
 
 FIRST_HOP = 2
-"""`hop` of a message that was never here: that of the shortest way."""
+"""`hop` for a message that was never here: as on the shortest way."""
 
 
 class Whereabouts:
@@ -29,8 +29,8 @@ class Whereabouts:
     async def take(self, inquiry: Inquiry, profile: Profile, caller: Caller) -> bool:
         """Answer an inquiry; False if it comes from no previous hop (R-20, R-44).
 
-        The previous hop is answered under the URI that the route has for it: what it calls itself
-        may be no URI at all. Raises `StoreFull`.
+        The answer uses the URI that the route has for the previous hop, since the name in its
+        inquiry need not be a URI. Raises `StoreFull`.
         """
         header = inquiry.header
         route = self._office.house.routes.find_from(header, profile, caller)

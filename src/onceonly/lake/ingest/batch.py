@@ -1,4 +1,4 @@
-"""A batch of segments into a lake: looked at, laid beside what is there, its rows written.
+"""Takes a batch of segments into a lake: checks them, compares them with the lake, writes rows.
 
 A batch's rows become three folders of Parquet (journal rows, folded lives, coverage), and what was
 found in its segments goes into the register. All of it counts once the party's manifest names it,
@@ -34,14 +34,15 @@ from onceonly.lake.manifest import Distrusted, Manifest, Quarantined, Range, She
 from onceonly.message.errors import LocalError
 
 SEGMENTS_PER_TASK: Final = 8
-"""Fewer would pay more for starting a task than for looking."""
+"""With fewer, starting a task would cost more than the check."""
 TRIES_MAX: Final = 3
 """How often a batch is read again because its files, or the lake, changed meanwhile."""
 
 RESTLESS: Final = "Restless"
-"""Name of the error for segments that go on changing: they are taken when they are at rest."""
+"""Name of the error for segments that keep changing: they are taken when they do not change."""
 DISTURBED: Final = "Disturbed"
-"""Name of the error for looks that storage or machine ended: the next ingest looks again."""
+"""Name of the error for checks that the storage or the machine stopped: the next ingest repeats
+them."""
 
 _OF_A_FILE: Final = "[FAILED_READ_FILE"
 """What Spark says where a task read a file and could not. A job that was cancelled, a disk that is
@@ -70,7 +71,7 @@ def take(
     tell: Callable[[Quarantined], None] = lambda _: None,
     tries: int = TRIES_MAX,
 ) -> None:
-    """Take these files of an intake in; `tell` is called for those that are kept apart since.
+    """Take these files of an intake in; `tell` is called for those that are quarantined by it.
 
     Raises `LocalError`: Restless where files go on changing while they are read, Disturbed where
     nobody could look at some of them. All others are in then, unless the lake itself changed.
@@ -103,11 +104,11 @@ def set_aside(
     reason: str,
     tell: Callable[[Quarantined], None] = lambda _: None,
 ) -> None:
-    """Let what counts under a segment's name count no more, on somebody's word.
+    """Stop counting the content of a segment, because a person says so.
 
-    What stands in its place now is looked at and taken, if it is another content and whole; and so
-    is what was refused since it did not follow. Raises `LocalError` (NotCounted, Restless,
-    Disturbed).
+    The present file of that name is checked, and taken in if it is whole and has another content.
+    So are segments that were refused because they did not follow. Raises `LocalError` (NotCounted,
+    Restless, Disturbed).
     """
     before = _known(spark, shelf)
     counted = seams.fit(before.looks.values()).accepted.get(segment)
@@ -138,7 +139,7 @@ def _take_in(
     tell: Callable[[Quarantined], None],
     aside: Distrusted | None = None,
 ) -> bool:
-    """Whether files and lake stayed as they were looked at; else nothing has happened."""
+    """Take the batch in; False, and nothing happened, if files or lake changed meanwhile."""
     change, found, rows = _decide_and_write(spark, before, looks, aside)
     entry = register.write(before, change.looks)
     if not _is_as_now(before.shelf, found):
@@ -167,7 +168,7 @@ def _is_as_now(shelf: Shelf, looks: Sequence[Look]) -> bool:
 
 
 def _as_now(shelf: Shelf, looks: Iterable[Look]) -> list[Look]:
-    """Not looked at yet: what the files are like now; a file that is gone has no length."""
+    """Size and age of the files now, before the check; a missing file has no length."""
     names: defaultdict[str, list[str]] = defaultdict(list)
     places = {one.segment: url(shelf.lake, one.segment) for one in looks}
     for place in places.values():
@@ -188,7 +189,7 @@ def _named(one: Look) -> Look:
 def _decided(
     spark: SparkSession, before: KnownSegments, found: Sequence[Look], aside: Distrusted | None
 ) -> tuple[Change, Sequence[Look]]:
-    """What follows from these looks, and from new ones at segments that were refused so far.
+    """The change that follows from these looks, and from new ones at refused segments.
 
     Such a segment counts now, for its neighbour's sake; its file may have changed since.
     """
@@ -249,7 +250,7 @@ def _is_of_a_file(error: Exception) -> bool:
 
 
 def forget(intake: Intake, present: Iterable[str]) -> None:
-    """Segments that are no longer there are no longer kept apart: their rows are missing."""
+    """Segments that do not exist any more are not quarantined any more: their rows are missing."""
     before = register.read(intake.shelf)
     there = {intake.name(file) for file in present}
     gone = [
@@ -374,7 +375,7 @@ def _unseen(rows: DataFrame, published: DataFrame, ranges: Sequence[Range]) -> D
 
 
 def _first_fork(rows: DataFrame, published: DataFrame, ranges: Sequence[Range]) -> int | None:
-    """The first number that stands twice, with different content."""
+    """The first row number that two rows with different content have."""
     numbers = rows.select("seq").union(_within(published, ranges).select("seq"))
     doubled = numbers.groupBy("seq").count().where(F.col("count") > F.lit(1))
     [first] = doubled.agg(F.min("seq").alias("seq")).collect()

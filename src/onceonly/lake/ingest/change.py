@@ -1,4 +1,4 @@
-"""What a batch of looks makes of what a lake holds: a decision over values."""
+"""How a batch of looks changes what a lake holds: a pure decision."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
@@ -13,21 +13,21 @@ class Change(NamedTuple):
     """What follows from a batch of looks."""
 
     looks: Sequence[Look]
-    """For the register: those at segments that are whole in themselves."""
+    """For the register: the looks at segments that are whole."""
     quarantined: tuple[Quarantined, ...]
-    """All that are kept apart from now on."""
+    """All segments that are quarantined from now on."""
     rows_of: Sequence[Look]
-    """Segments whose rows are to be read; no two of them, nor one that counts, hold the same."""
+    """Segments whose rows are to be read; no two of them, and no one that counts, have the same."""
     kept: Sequence[Look] = ()
-    """Where a segment that counted does no more: those that do, whose rows the lake has."""
+    """If a segment does not count any more: those that still count, whose rows the lake has."""
     dropped: Sequence[Look] = ()
-    """Segments that counted and do no more."""
+    """Segments that counted before and do not count any more."""
     distrusted: tuple[Distrusted, ...] = ()
     """All contents that are set aside by hand from now on."""
 
     @property
     def is_rebuilt(self) -> bool:
-        """Whether all rows are to be written anew: the kept ones, and those that are read."""
+        """Whether all rows are to be written again: the kept ones, and those that are read."""
         return bool(self.dropped)
 
 

@@ -1,7 +1,7 @@
-"""One party's way into a lake: the folder where its segments are, and the shelf they go to.
+"""The intake of one party: the folder with its segments, and the shelf of the lake for them.
 
-Knows names. A segment is called by its place relative to the lake, so that a lake may be moved; by
-its full path or URL where it lies outside.
+Knows names. The name of a segment is its path relative to the lake, so that a lake may be moved; or
+its full path or URL if it is outside.
 """
 
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Segments from where Spark cannot read into the lake, unchanged, through fsspec.
+"""Copies segments into the lake, unchanged, from places that Spark cannot read, by fsspec.
 
 For a source at a URL whose scheme Spark's Hadoop does not know (`sftp://…`, `memory://…`, and
 whatever else fsspec has a driver for). The source is only ever read. A copy appears by rename; what
@@ -25,7 +25,7 @@ from onceonly.message.errors import LocalError
 
 FOLDER: Final = "mirrored"
 BYTES_AT_ONCE: Final = 1 << 20
-"""Of a file under way: a partner's files are as large as the partner likes."""
+"""Most bytes of a file in memory: a partner's files may have any size."""
 _LEDGER: Final = "mirror.json"
 _AGES: Final = ("mtime", "LastModified", "last_modified", "updated", "modified", "created", "ETag")
 """What drivers of fsspec call the age or the version of a file."""
@@ -69,7 +69,7 @@ def fetch(source: str, lake: str) -> str:
 
 @contextmanager
 def _reading(source: str) -> Iterator[None]:
-    """What goes wrong here is the source's, and no fault of the lake that is written."""
+    """Errors in here belong to the source, and not to the lake that is written."""
     try:
         yield
     except _errors() as error:
@@ -136,7 +136,7 @@ def _chunks(source: str, files: Any, entry: dict[str, Any]) -> Iterator[bytes]:
 
 
 def _withdrawn(lake: str, mirror: str, gone: Iterable[str]) -> list[str]:
-    """Of the copies whose originals are gone, those none of whose rows count."""
+    """The copies whose originals are gone and of which no row counts."""
     found = []
     for place in gone:
         shelf = Shelf(lake, place.split("/")[1])

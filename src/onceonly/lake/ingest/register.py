@@ -1,4 +1,4 @@
-"""The register of a party's segments: what was found in each that is whole in itself.
+"""The register of a party's segments: what was found in each that is whole.
 
 It is the lake's product `segments`, one small Parquet file per batch; the last look at a segment
 counts. By it a segment that comes again is recognised, whoever lost the number of its batch.
@@ -18,7 +18,7 @@ from onceonly.lake.storage import Listed
 
 PRODUCT: Final = "segments"
 FILES_MAX: Final = 64
-"""So many small files become one."""
+"""This many small files are merged into one."""
 GONE: Final = "gone"
 """The fault of a segment that is to be forgotten."""
 
@@ -76,11 +76,11 @@ class RegisterEntry(NamedTuple):
 
     file: str
     instead_of: tuple[str, ...]
-    """Files in whose place it stands."""
+    """The files that it replaces."""
 
 
 def write(known: KnownSegments, looks: Iterable[Look]) -> RegisterEntry:
-    """Write new looks; together with all the old ones, where those lie in too many files."""
+    """Write new looks; together with all old ones if those are in too many files."""
     files = known.manifest.products.get(PRODUCT, ())
     new = {one.segment: one for one in looks}
     if len(files) < FILES_MAX:

@@ -1,10 +1,11 @@
-"""Rows of segments that counted before and still do, out of what the lake itself holds of them.
+"""Finds, in the lake's own rows, those of segments that counted before and still count.
 
 A lake takes a segment's rows from its file once. If the file is edited, cut or removed later, this
-changes nothing: where all rows are written anew, those that stay come from the lake's own journal.
+changes nothing: where all rows are written again, those that stay come from the lake's own journal.
 They are found by their numbers. If a segment that goes has the same numbers, the chain is followed
 back from the last hash of the segment that stays. This is not possible for a segment with other
-columns than ours: then all rows with its numbers stay, and doubles show as forks.
+columns than ours: then all rows with its numbers stay, and two rows with one number are reported as
+a fork.
 """
 
 from collections import defaultdict
@@ -24,7 +25,7 @@ _TRACED: Final = "seq bigint, chain_hash string, content_hash string"
 
 
 def rows(journal: DataFrame, kept: Sequence[Look], dropped: Sequence[Look]) -> DataFrame:
-    """Of a lake's journal of one party, the rows of `kept`, and none that only `dropped` has."""
+    """The rows of `kept` in the journal of one party in a lake, and none only of `dropped`."""
     found = journal.where(_within(kept))
     shared = [one for one in kept if any(_overlap(one, other) for other in dropped)]
     plain = [one for one in shared if one.is_plain]

@@ -1,4 +1,4 @@
-"""How segments fit together: which of them continue one another, and which contradict.
+"""How segments fit together: which continue one another, and which contradict one another.
 
 The theory
 ----------
@@ -25,7 +25,7 @@ from onceonly.lake.ingest.segments import Look
 
 
 class Fit(NamedTuple):
-    """What became of a set of segments, each whole in itself; both by the name of the segment."""
+    """The result for a set of whole segments; both fields are by the name of the segment."""
 
     accepted: Mapping[str, Look]
     contradicted: Mapping[str, Look]

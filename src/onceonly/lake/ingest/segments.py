@@ -75,7 +75,7 @@ BOUNDS_OF_OTHERS: Final = (-(1 << 53), 1 << 53)
 
 _DISTURBED: Final = "disturbed: "
 _UNREADY: Final = 3
-"""How a process ends that came to no segment at all."""
+"""Exit code of a process that checked no segment at all."""
 _HASH: Final = "chain_hash"
 _KNOWN: Final = {field.name: field.type for field in SEGMENT_SCHEMA}
 _ALWAYS: Final = [field.name for field in SEGMENT_SCHEMA if not field.nullable]
@@ -100,11 +100,11 @@ class Look(NamedTuple):
     """Milliseconds UTC; with `length`, what the file was like."""
     first_seq: int = 0
     last_seq: int = 0
-    """As the name says."""
+    """The first row number, from the name."""
     party: str | None = None
     """Whose journal it is of."""
     schema_version: int | None = None
-    """The greatest of its rows'."""
+    """The greatest schema version of its rows."""
     unknown_columns: str = ""
     """Columns that this version does not know, with commas between; they are left out."""
     is_plain: bool = True
@@ -126,9 +126,9 @@ class Look(NamedTuple):
 
     @property
     def content(self) -> tuple[int, int, str | None, str | None]:
-        """Equal for two whole segments with the same rows: a hash is over every row before it.
+        """Equal for two whole segments with the same rows: each hash covers every row before it.
 
-        But for the first, whose own hash is over a row that is not there: it says itself.
+        The hash of the first row covers a row that is not there, so it is included itself.
         """
         return self.first_seq, self.last_seq, self.head, self.tail_hash
 
@@ -177,7 +177,7 @@ def to_table(looks: list[Look]) -> pa.Table:
 
 
 def look_at_all(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """`url` and an empty `Look` of each to what was found: what Spark's workers run."""
+    """From `url` and an empty `Look` to what was found; Spark's workers run this."""
     for batch in batches:
         asked = [(row.pop("url"), Look(**row)) for row in batch.to_pylist()]
         yield from to_table(look_apart(asked)).to_batches()
@@ -199,7 +199,7 @@ def look_apart(asked: list[tuple[str, Look]]) -> list[Look]:
 
 
 def apart(ask: Callable[[Any], Any], asked: Sequence[Any]) -> tuple[list[Any], str]:
-    """What `ask` says of each in a child process, as far as it came, and what ended it there.
+    """The answers of `ask` in a child process, as many as it gave, and what ended it.
 
     What is said is JSON. The child has as much time as whole files take.
     """
@@ -245,7 +245,7 @@ def _limit_its_time() -> None:
 
 
 def look(url: str, asked: Look) -> Look:
-    """Read the whole segment once; what was `asked` says how it is called."""
+    """Read the whole segment once; `asked` has its name."""
     found, source = asked, None
     try:
         first, last = _numbers(url)

@@ -5,7 +5,7 @@ one. A query tells each path once; segments that were looked at and changed sinc
 run itself, which also starts queries for parties that appear.
 
 What a query keeps may be lost: Spark syncs none of it, and after a power cut some of it is empty. A
-query that falls over it, and not over a segment, begins anew.
+query that falls over it, and not over a segment, begins again.
 """
 
 from collections import defaultdict
@@ -36,7 +36,7 @@ QUERIES_AT_ONCE: Final = 8
 FAILED: Final = "IngestFailed"
 """Name of the error for what Spark, the disk or the storage did not do."""
 _PASSING: Final = frozenset({RESTLESS, DISTURBED})
-"""Names of errors that keep nothing else from being taken: a later try may not meet them."""
+"""Names of errors after which everything else is still taken: a later try may succeed."""
 
 _NAMES: Final = "path string, modificationTime timestamp, length bigint, content binary"
 _SETTINGS: Final = {
@@ -127,7 +127,7 @@ class IngestRun:
         return [error for intake in ended for error in self._end_of(intake)]
 
     def _raise_first(self, failed: Sequence[LocalError]) -> None:
-        """One error ends the run; of the others, those that nobody has heard of are said."""
+        """Raise the first error; other errors that were not reported yet are reported."""
         lines = list(dict.fromkeys(f"{one.name}: {one}" for one in _lasting(failed)))
         for line in lines:
             if line != f"{failed[0].name}: {failed[0]}":
@@ -172,11 +172,11 @@ class IngestRun:
         return []
 
     def _renew(self, intake: Intake, error: Exception) -> list[LocalError]:
-        """Forget what a query kept, which costs time and nothing else; once in a run."""
+        """Delete what a query kept, which only costs time; at most once in a run."""
         if intake in self._renewed:
             return [_failed(intake, error)]
         self._renewed.add(intake)
-        self._warn(f"{intake.journal} is listed anew: {_first_line(error)}")
+        self._warn(f"{intake.journal} is listed again: {_first_line(error)}")
         return self._tried(intake, lambda: storage.remove(intake.checkpoint))
 
     def _stop(self) -> None:
@@ -185,7 +185,7 @@ class IngestRun:
         self._queries.clear()
 
     def _tried(self, intake: Intake, deed: Callable[[], object]) -> list[LocalError]:
-        """Do something for a party; returns why it could not be. What passes is said."""
+        """Do something for a party; returns the lasting error. A passing error is reported."""
         try:
             deed()
         except LocalError as error:

@@ -6,14 +6,14 @@ Here frames become numbers, and the clock is read; the rules are in the pure mod
 from onceonly.lake import activity
 from onceonly.lake.advice import Goal
 from onceonly.lake.formats import target
-from onceonly.lake.jobs.advising import TodaysTerms, advise
-from onceonly.lake.jobs.compacting import compact
-from onceonly.lake.jobs.distrusting import distrust
-from onceonly.lake.jobs.finding import DIFFERENCES_SHOWN, EVIDENCE_SHOWN, PAIRS_SHOWN
-from onceonly.lake.jobs.ingesting import AVAILABLE_NOW, IngestSummary, ingest
-from onceonly.lake.jobs.packing import Signing, Verification, pack, verify
-from onceonly.lake.jobs.reconciling import LEDGER_FOLDER, ReconcileSummary, reconcile
-from onceonly.lake.jobs.reporting import report
+from onceonly.lake.jobs.advice import TodaysTerms, advise
+from onceonly.lake.jobs.compaction import compact
+from onceonly.lake.jobs.distrust import distrust
+from onceonly.lake.jobs.findings import DIFFERENCES_SHOWN, EVIDENCE_SHOWN, PAIRS_SHOWN
+from onceonly.lake.jobs.ingestion import AVAILABLE_NOW, IngestSummary, ingest
+from onceonly.lake.jobs.packs import Signing, Verification, pack, verify
+from onceonly.lake.jobs.page import report
+from onceonly.lake.jobs.reconciliation import LEDGER_FOLDER, ReconcileSummary, reconcile
 from onceonly.lake.jobs.script import main
 from onceonly.lake.jobs.session import APP_NAME, NOT_THE_CALLERS, Lakes
 from onceonly.lake.packs.contents import PackScope

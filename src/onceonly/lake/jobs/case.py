@@ -1,4 +1,4 @@
-"""The evidence of some lakes, opened and judged: what reconciliation and report both begin with."""
+"""Opens and judges the evidence of some lakes; reconciliation and report begin with it."""
 
 import time
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What is asked of lakes and places before a job starts anything: so nothing is lost by a typo.
+"""Checks of lakes and places before a job starts, so that a typing error destroys nothing.
 
 Knows names of files and folders, and no Spark.
 """
@@ -23,7 +23,7 @@ _OF_A_LAKE: Final = (JOURNAL_FOLDER, INGESTED_FOLDER, mirror.FOLDER)
 def require_ingested(lakes: Sequence[str]) -> None:
     """Raises `LocalError` (NothingIngested) where no segment was ever looked for.
 
-    A mount that is not there and an ingest that was forgotten look the same, and not like success.
+    A missing mount and a forgotten ingest look the same, and must not look like success.
     """
     places = [storage.lake_url(lake) for lake in lakes]
     found = shelves(places)

@@ -18,10 +18,10 @@ from typing import Any, Final
 from onceonly.lake import formats
 from onceonly.lake.expressions import US_PER_S
 from onceonly.lake.formats import TableFormat
-from onceonly.lake.jobs.compacting import compact
-from onceonly.lake.jobs.ingesting import AVAILABLE_NOW, ingest
-from onceonly.lake.jobs.reconciling import reconcile
-from onceonly.lake.jobs.reporting import report
+from onceonly.lake.jobs.compaction import compact
+from onceonly.lake.jobs.ingestion import AVAILABLE_NOW, ingest
+from onceonly.lake.jobs.page import report
+from onceonly.lake.jobs.reconciliation import reconcile
 from onceonly.lake.jobs.session import NOT_THE_CALLERS
 from onceonly.lake.verdicts import Policy
 from onceonly.message.errors import LocalError, OnceonlyError

@@ -1,4 +1,4 @@
-"""Whether a pack agrees with itself: everything that follows from its rows, computed anew; pure.
+"""Whether a pack agrees with itself: everything that follows from its rows, computed again; pure.
 
 Every function returns the rows that do not agree, with `what` in words; none of them trusts what
 the pack says of itself.
@@ -31,7 +31,7 @@ def repeats(rows: DataFrame) -> DataFrame:
 
 
 def edits(rows: DataFrame) -> DataFrame:
-    """Rows whose columns do not give their hash, but for those that say they cannot."""
+    """Rows whose columns do not give their hash, except those that say they cannot."""
     wrong = rows.where(~is_unchained() & ~gives_its_hash())
     return _told(wrong, "does not give its hash")
 
@@ -82,7 +82,7 @@ def doubles(claimed: DataFrame, whose: str) -> DataFrame:
 
 
 def _unlike(computed: DataFrame, claimed: DataFrame, what: str) -> DataFrame:
-    # Whole, and not by a hash: Spark's leaves nulls out, and anybody can find two that are equal.
+    # Not by a hash: Spark's hash ignores nulls, and anybody can find two rows with an equal hash.
     columns = sorted(set(computed.columns) - set(KEY))
     one = computed.select(*KEY, F.struct(*columns).alias("computed"))
     other = claimed.select(*KEY, F.struct(*columns).alias("claimed"))

@@ -43,7 +43,7 @@ class PackFault(NamedTuple):
 
 
 def misshapen(pack: Path, documents: Mapping[str, int]) -> list[PackFault]:
-    """What keeps a pack from being read at all: links, special files, too many, too large.
+    """Reasons why a pack cannot be read: links, special files, too many or too large files.
 
     `documents` are its files that hold no rows, and how long each may be. Nothing is opened.
     """

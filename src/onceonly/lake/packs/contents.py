@@ -1,4 +1,4 @@
-"""What of two journals is about one pair of parties, and about nobody else; pure.
+"""Selects the rows of two journals that are about one pair of parties and nobody else; pure.
 
 Rows keep every column, since their hashes are over all of them. The row before a row in its
 journal may be about another partner, so it is not in the pack: only its hash is, and that is enough
@@ -90,7 +90,7 @@ def with_links(chosen: DataFrame, journal: DataFrame, odd: DataFrame) -> DataFra
     linked = chosen.join(before, is_next, "left").drop("before_party", "before_seq")
     first = F.when(F.col("seq") == F.lit(1), F.lit(CHAIN_START))
     linked = linked.withColumn(PREVIOUS, F.coalesce(PREVIOUS, first))
-    # Where a number stands twice, the row before is the one that this row follows.
+    # If two rows have one number, the row before is the one that this row follows.
     best = Window.partitionBy(*hash_chain.LINK).orderBy(F.desc(gives_its_hash()), PREVIOUS)
     linked = linked.withColumn("rank", F.row_number().over(best)).where("rank = 1").drop("rank")
     within = (linked["party"] == odd["odd_party"]) & linked["seq"].between(

@@ -1,8 +1,9 @@
 """The page of a pack that people and programs read first: who, when, by which rules, how many.
 
-Knows JSON. The counts follow from the rows beside it, and are computed anew by whoever verifies the
-pack. What they are computed by (pair, day, instant, rules, whose journals were there), whether the
-journals were whole, and the sign-off are the word of its maker: a verification tells them.
+Knows JSON. The counts follow from the rows in the pack, and a verification computes them again. The
+rest is the word of the maker, and a verification only repeats it: what the counts are computed by
+(pair, day, instant, rules, whose journals were there), whether the journals were whole, and the
+sign-off.
 """
 
 import json
@@ -110,7 +111,7 @@ def read(pack: Path) -> PackSummary:
 def differing(pack: Path, found: PackSummary) -> list[str]:
     """What the file says beside `found`, which was read from it, or against what follows from it.
 
-    Sums are read by people and programs, and by nobody who verifies: so they are made anew.
+    Sums are for people and programs; a verification does not use them but computes them again.
     """
     told, ours = json.loads((pack / FILE).read_bytes()), _written(found)
     return [

@@ -55,7 +55,7 @@ _ADVICE: Final = {
     Verdict.RECEIVED_NOT_SENT: "Ask the sender for the missing part of its journal; if there is "
     "none, somebody else sent it.",
     Verdict.ACKED_NOT_STORED: "See first that the receiver's journal does not end early. Then tell "
-    "the sender, which believes that it arrived; to send it anew is for both parties to decide.",
+    "the sender, which believes that it arrived; to send it again is for both parties to decide.",
     Verdict.NOT_DELIVERED_TO_APP: "At the receiver, whose store has it: onceonly message resume "
     "MESSAGE_ID --reason … hands it over.",
     Verdict.ORPHAN_ACK: "Ask the peer what it acknowledged; it may answer for somebody else.",
@@ -123,7 +123,7 @@ def _broken(line: InvariantResult, said: int) -> Html:
 def _evidence(found: Findings) -> Iterator[ToDo]:
     if found.quarantined:
         told = f"{words.counted(len(found.quarantined), 'segment')} of evidence in quarantine"
-        todo = "Ask their party to publish them anew; until then their rows are missing."
+        todo = "Ask their party to publish them again; until then their rows are missing."
         yield ToDo(ALARM, told, todo, "quarantine")
     quality = found.of(journal_quality.DEFINITION).rows
     if found.judged.unproven:

@@ -1,4 +1,4 @@
-"""Report 15: what waits, how long, and behind what."""
+"""Report 15: which messages wait, how long, and for what."""
 
 from typing import Final
 
@@ -43,7 +43,7 @@ DEFINITION: Final = Definition(
 
 
 _NEVER: Final = 1 << 62
-"""Bin of what has not happened: after every bin, and small enough to be added to."""
+"""The bin of an event that has not happened: after every bin, and without overflow in sums."""
 _COUNTS: Final = ("submitted", "started", "settled", "left_queue", "left_flight")
 
 
@@ -53,10 +53,10 @@ def table(judged: DataFrame, journal: DataFrame, *, as_of: int, width_us: int) -
     moves = _moves(judged, width_us, last)
     here = Window.partitionBy(*PAIR).orderBy("bin")
     so_far = here.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    # Backwards, since Spark goes through a frame without an end anew for every row.
+    # Backwards, since Spark goes through a frame without an end again for every row.
     later = Window.partitionBy(*PAIR).orderBy(F.desc("bin"))
     later = later.rowsBetween(Window.unboundedPreceding, -1)
-    # Whoever leaves the queue later than this bin and was there at its end waited then.
+    # A message that was in the queue at the end of this bin, and left it later, waited then.
     oldest = F.min("earliest").over(later)
     counted = moves.withColumns(
         {

@@ -107,7 +107,7 @@ def table(judged: DataFrame, journal: DataFrame) -> DataFrame:
 
 
 def _each_once(journal: DataFrame) -> DataFrame:
-    """The rows of the jobs; what was refused names no parties, so its life is nobody's."""
+    """The rows of the jobs; a refused row names no parties, so it belongs to no life."""
     nameless = F.when(F.col("message_id").isNull(), F.col("seq"))
     is_twin = is_true(F.col("error_code") == F.lit(ID_TAKEN))
 

@@ -57,9 +57,9 @@ _PPM: Final = 1_000_000
 def table(judged: DataFrame, *, width_us: int, accuracy_us: int) -> DataFrame:
     """The bounds in bins of `width_us`, held against `accuracy_us` (mshTimeAccuracy).
 
-    A message that an intermediary acknowledged for itself bounds nothing: its acknowledgement may
-    come before the store. One that was sent again bounds next to nothing, and its middle is half
-    of its waiting.
+    A message that an intermediary acknowledged itself gives no bound: its acknowledgement may come
+    before the store. A message that was sent again gives only a wide bound, whose middle is half of
+    its waiting time.
     """
     after, until = F.col("stored_at") - F.col("first_sent_at"), F.col("stored_at") - F.col("acked")
     bounded = judged.withColumn("acked", acknowledged()).where(

@@ -82,7 +82,7 @@ def stands_acknowledged() -> Column:
 
 
 def is_settled() -> Column:
-    """Whether the sender is done with the message: acknowledged, final, or sent and no more."""
+    """Whether the sender is done with the message: acknowledged, final, or only sent."""
     return stands_acknowledged() | is_final() | is_there("sent_only_at")
 
 

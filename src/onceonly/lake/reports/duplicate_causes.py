@@ -59,7 +59,7 @@ def causes(judged: DataFrame) -> DataFrame:
     """The judged lifecycles with a count of eliminated copies for each cause; they add up."""
     zero = F.lit(0).cast("bigint")
     repeats = F.col("repeats")
-    # Behind an intermediary that owns the delivery, the copies and acknowledgements are its own.
+    # After an intermediary that owns the delivery, copies and acknowledgements are its own.
     is_known = is_there("submitted_at") & is_true(F.col("custodies") == 0)
     surplus = F.greatest(repeats + 1 - F.col("transmissions"), zero)
     was_resumed = is_true(F.col("last_sent_at") > F.col("exhausted_at"))

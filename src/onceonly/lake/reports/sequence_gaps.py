@@ -31,7 +31,7 @@ DEFINITION: Final = Definition(
         text(
             "kind",
             "gap, reset, wrap, back, same, refused or announced (the sender says that it "
-            "begins anew)",
+            "begins again)",
         ),
         ordinal("previous_number", "the number before it"),
         ordinal("sequence_number", "the number that came"),

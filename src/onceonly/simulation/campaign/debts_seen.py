@@ -1,6 +1,6 @@
 """How states of debts are seen: what is owed over a crash, asked again, or forgotten meanwhile.
 
-Beside `sightings`, in whose terms it speaks: notices that machines owe one another, custody, and
+Adds to `sightings`, and uses its terms: notices that machines owe one another, custody, and
 questions about messages. Must not know why a campaign wants to see them (`sometimes`).
 """
 

@@ -1,10 +1,10 @@
 """Small worlds without chance: every fate of the first packages x every crash, each run once.
 
-Two messages go from A to B. Whatever the world leaves open is a *decision*: what becomes of each
-of the first packages, whether everything ends at a named point or at a commit, who dies there, and
-whether the commit that is under way becomes durable. The tree of decisions is walked depth first,
-each leaf is one execution, and a decision that never comes up is never asked: no two executions
-are the same, and none is left out. Random worlds reach deeper; these leave no gap where they reach.
+Two messages go from A to B. Everything that the world leaves open is a *decision*: what happens to
+each of the first packages, whether a machine dies at a named point or at a commit, which one dies,
+and whether the commit under way becomes durable. The tree of decisions is walked depth first. Each
+leaf is one execution, and a decision that does not occur is not made, so no two executions are the
+same, and none is left out. Random worlds reach deeper; these leave no gap within their reach.
 """
 
 import gc
@@ -288,8 +288,8 @@ def replay(space: Space, path: tuple[int, ...], *, keeps_trace: bool = False) ->
 def walk(space: Space, shard: tuple[int, int] = (0, 1)) -> Iterator[tuple[Execution, int]]:
     """Every execution of the shard, each with the number of leaves that it shows to be there.
 
-    A leaf that nobody had seen before shows itself and, at each new decision on its path, as many
-    other branches as that decision has; so the numbers of a complete walk add up to its length.
+    A new leaf counts itself and, at each new decision on its path, the other branches of that
+    decision; so the numbers of a complete walk add up to its length.
     """
     path: tuple[int, ...] = ()
     known = 0
@@ -328,7 +328,7 @@ def _last_open(choices: Choices, end: int) -> int | None:
 def run(depth: int = DEPTH, shard: tuple[int, int] = (0, 1)) -> WalkResult:
     """Run every execution of all spaces, or the `shard[0]`-th part of `shard[1]` of them."""
     began = time.monotonic()
-    # Worlds are full of cycles and die young: collecting seldom saves a quarter of the time.
+    # Worlds have many cycles and live shortly: collecting less often saves a quarter of the time.
     gc.set_threshold(20_000, 50, 100)
     executed: Counter[str] = Counter()
     stated: Counter[str] = Counter()
@@ -372,8 +372,8 @@ def run_on(
     """`run` in so many processes of its own, and their reports as one.
 
     With a folder `kept` every part that is done is written down there, and a part that this code
-    has done is read instead of run. `progress` hears how many of the `shards` are done. The
-    report does not depend on `processes`, but for the seconds.
+    has done is read instead of run. `progress` hears how many of the `shards` are done. Only
+    the seconds in the report depend on `processes`.
     """
     reports: list[WalkResult] = []
     with pool(processes) as workers:

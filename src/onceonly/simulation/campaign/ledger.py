@@ -1,8 +1,8 @@
 """Which seeds have been run by which code: so that a campaign goes on where the last one stopped.
 
 One small Parquet file per finished range, in a folder that may be a URL that `pyarrow.fs`
-understands. Code is known by the digest of what a result depends on (`code`), so that a commit
-that changes only words does not send anybody back to seed 0. Knows no worlds and no Spark.
+understands. Code is identified by the digest of what a result depends on (`code`), so that a commit
+that changes only documentation does not start again at seed 0. Knows no worlds and no Spark.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

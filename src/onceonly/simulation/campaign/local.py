@@ -1,7 +1,7 @@
 """A campaign on this machine: a range of seeds, cut into chunks, in as many processes as wanted.
 
-Knows processes and no worlds. What comes out does not depend on the number of processes, but for
-the time it took.
+Knows processes and no worlds. The result does not depend on the number of processes, except the
+time that it took.
 """
 
 import os
@@ -50,7 +50,7 @@ def _summary(chunk: tuple[int, int]) -> Summary:
 
 def pool(processes: int) -> ProcessPoolExecutor:
     """So many processes that end with this one, however it ends."""
-    # Spawned, not forked: who calls may have threads (a progress bar), which a fork would cut.
+    # Spawned, not forked: the caller may have threads (a progress bar), which a fork would cut.
     return ProcessPoolExecutor(processes, mp_context=get_context("spawn"), initializer=_follow)
 
 

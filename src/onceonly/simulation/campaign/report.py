@@ -1,7 +1,8 @@
 """What many worlds showed, added up: violations, faults, named points, and what was never seen.
 
-A campaign that found nothing must still show that it looked: a state that `SOMETIMES` names and
-no world reached, or a named point at which hardly any process died, fails it as a violation does.
+A campaign that found nothing must still show that it has tried everything. So it fails, as after a
+violation, if no world reached a state that `SOMETIMES` names, or if hardly any process died at some
+named point.
 Knows results, not how worlds are run.
 """
 

@@ -1,10 +1,10 @@
 """From a plan that breaks an invariant to a small one that breaks the same invariant.
 
-First chance goes: what the network did by draw is written down (`Plan.without_chance`). What is
-left is a list of events, actions and fates, out of which delta debugging (ddmin) takes what is not
-needed; then the knobs are put to what they are by default. A plan is kept only if a run of it
-breaks the same invariant, so what comes out is a world of its own that needs no explanation but
-the gateway's. Deterministic: bounded by runs, not by time.
+First chance is removed: everything that the network did by chance is written into the plan
+(`Plan.without_chance`). This leaves a list of events, actions and fates, from which delta debugging
+(ddmin) removes everything that is not needed; then the settings get their default values. A plan is
+kept only if its run breaks the same invariant, so the result is a small world with only what the
+violation needs. Deterministic: limited by a number of runs, not by time.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -150,7 +150,7 @@ def _ddmin(events: list[Event], is_enough: Callable[[Sequence[Event]], bool]) ->
         size = max(1, size // 2)
 
 
-# Knobs. Each is an edit of a plan, so that what was lowered before stays lowered.
+# Settings. Each is a change of a plan, so that a setting that was lowered before stays lowered.
 
 Edit = Callable[[Plan], Plan]
 

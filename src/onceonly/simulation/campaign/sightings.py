@@ -1,7 +1,7 @@
 """How the states of a world are seen in its history: who died when, what came before what.
 
-Knows rows, happenings and packages of one history, each looked at once and kept by what it is;
-must not know why a campaign wants to see them (`sometimes`).
+Knows the rows, happenings and packages of one history; each is looked at once and filed by its
+kind. Must not know why a campaign wants to see them (`sometimes`).
 """
 
 from collections import defaultdict

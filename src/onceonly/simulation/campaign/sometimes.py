@@ -1,7 +1,7 @@
 """States that a campaign must reach at least once: what it never reaches, it does not test.
 
-Knows only what an observer sees, as the checkers do. A name that a whole campaign never reached
-means that the generator of worlds has gone blind, not that the gateway is wrong.
+Knows only what an observer sees, as the checkers do. If a whole campaign never reached a state, the
+generator of worlds does not produce it any more; it does not mean that the gateway is wrong.
 """
 
 from collections.abc import Callable
@@ -171,7 +171,7 @@ _STATES: dict[str, State] = {
     "sync-reply": State("A package went back in the answer of the transport.", see.sync_reply),
     "sync-reply-lost": State("Such an answer was lost.", see.sync_reply_lost),
     "ack-on-the-response": State(
-        "An acknowledgement rode on the business response.",
+        "A business response carried an acknowledgement.",
         see.with_reason("AckSent", "on the business response"),
     ),
     "receipt": State("A delivery receipt arrived.", see.any_row("ReceiptReceived")),

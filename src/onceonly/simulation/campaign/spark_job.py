@@ -255,8 +255,8 @@ def _twice(rows: DataFrame) -> DataFrame:
 def _once(rows: DataFrame, twice: DataFrame) -> DataFrame:
     """A row of each seed. Only the few that have several go through a shuffle.
 
-    A row is some kilobytes of maps: a million of them, sorted to find the doubles, are more than
-    the memory of a driver on a laptop.
+    A row has some kilobytes of maps. A million of them, sorted to find duplicates, need more memory
+    than a driver on a laptop has.
     """
     if twice.isEmpty():
         return rows

@@ -1,7 +1,7 @@
 """Which faults struck in a world, and what the machine that they struck was about.
 
-A fault is named as the network and the history name it; its *phase* is what the machine had last
-made durable. The matrix of both shows whether a campaign tried every fault everywhere.
+A fault has the name that the network or the history gives it; its *phase* is what the machine had
+last made durable. The matrix of both shows whether a campaign tried every fault in every phase.
 """
 
 from collections import Counter

@@ -1,7 +1,7 @@
 """One world after another, and what each of them showed.
 
-Knows how a seed becomes a plan, a world and a result; must not know how many worlds there are nor
-what becomes of the results. A result is a pure function of the plan and the code.
+Knows how a seed becomes a plan, a world and a result; must not know how many worlds there are, or
+what is done with the results. A result is a pure function of the plan and the code.
 """
 
 import gc

@@ -10,20 +10,20 @@ were given, and the stores at the end. Must not look into a process. `case` sort
 | `submissions` | I2, I8, I14, I31; R-41 |
 | `sequence` | I7, I15, I16, I27, I28, I32 to I35; R-10, R-11 |
 | `receiver` | I1, I2, I7 to I12, I26; R-01, R-02, R-12, R-16, R-18, R-19 |
-| `acknowledging` | I3 to I6, I8; R-03, R-20 |
+| `acknowledgements` | I3 to I6, I8; R-03, R-20 |
 | `relay` | I36 to I39; R-13 |
-| `asking` | R-21, I29 of reports, I44 of cancels |
-| `responding` | R-21, level 5; I30 of responses |
-| `answering` | I44: what is told of a message; R-08, seed 004 levels 3 and 5 |
-| `operating` | R-21: what operators order is done |
+| `inquiries` | R-21, I29 of reports, I44 of cancels |
+| `responses` | R-21, level 5; I30 of responses |
+| `answers` | I44: what is told of a message; R-08, seed 004 levels 3 and 5 |
+| `operators` | R-21: what operators order is done |
 | `debts` | L3 between machines; R-14 |
 | `time_and_store` | I14, I27, I41 to I43, E3; R-28 |
 | `trouble` | R-40: what operators hear of partners |
-| `forgetting` | I10; R-19 |
+| `retention` | I10; R-19 |
 | `liveness` | I21, I25, L1, L2, L4 to L6; R-17 |
 | `evidence` | E1, E2: the truth, and that rows tell it |
 | `authority` | R-44: who may say what, and what others are told |
-| `standing` | R-43: no process ends but for its store |
+| `processes` | R-43: only its store ends a process |
 | `ration` | R-45: what strangers cost in rows and posts |
 
 What no judge has a name for:

@@ -45,8 +45,8 @@ _COPIES = frozenset(
         Event.ARRIVED_IN_TRANSIT,
     }
 )
-"""Rows of which a copy of the message is the cause. That something was refused changes nothing,
-but for its number: the second refusal in a row closes the pair (R-11)."""
+"""Rows that a copy of the message causes. A refusal changes nothing, except one for a wrong number:
+the second one in a row closes the pair (R-11)."""
 
 _QUESTIONS = frozenset({Event.INQUIRY_RECEIVED, Event.CANCEL_CONFIRMED})
 """Rows of which a question about the message is the cause; each leaves one of each at most."""

@@ -151,7 +151,7 @@ class WorldCase:
     def awake_from(self, node: str, at_ns: int, within_ns: int) -> int:
         """From when the machine's process was awake for `within_ns`, of what it had at `at_ns`.
 
-        A frozen process (SIGSTOP, fault C3) takes up its work where it stood, once it is thawed.
+        A frozen process (SIGSTOP, fault C3) goes on where it stopped when it is continued.
         """
         frozen_ns: int | None = None
         for one in self.happened(node, "frozen", "thawed"):
@@ -219,8 +219,8 @@ class WorldCase:
     def course(self, node: str, key: Key, agreement_id: str | None) -> Course:
         """The course of the message at the machine.
 
-        Its line is one between its parties, whatever a package in their names said: a copy under
-        another line's agreement is refused, and the terms of that line are not the message's.
+        Its line is one between its parties, whatever a package in their names says: a copy under
+        the agreement of another line is refused, and the terms of that line do not apply to it.
         """
         found = self.courses.get((node, key))
         if found is None:
@@ -265,7 +265,7 @@ class WorldCase:
         asked = {sent.packet.name: sent for sent in self.history.sent}
         answered: set[str] = set()
         for reply in self.history.replied:
-            # What is told to whoever speaks for a machine is told to its owner.
+            # What is told to somebody who speaks for a machine is told to its owner.
             source, target = reply.packet.target, unmasked(reply.packet.source)
             letter, name = read(reply.body), f"answer to {reply.packet.name}"
             place = reply.order, reply.at_ns, source, target, letter, reply.body, name
@@ -274,7 +274,7 @@ class WorldCase:
             is_first = reply.packet.name not in answered
             answered.add(reply.packet.name)
             if is_first and question is not None and self._is_heard(question, reply):
-                # Whoever was called had shown his certificate before.
+                # The called machine has shown its certificate before.
                 self._file_coming(Coming(*place, is_damaged=False, certificate=certificate(source)))
         if self.history.replied:
             for course in self.courses.values():
@@ -394,7 +394,7 @@ class WorldCase:
     def has_incident(self, course: Course) -> bool:
         """Whether an operator was told of the sending pair of the message, once at least.
 
-        Trouble with a partner counts only where it closed the pair: it says nothing about one
+        Trouble with a partner counts only if it closed the pair: it says nothing about a single
         message (R-40).
         """
         closing = {
@@ -529,9 +529,9 @@ class WorldCase:
         )
 
     def is_his_own(self, course: Course) -> bool:
-        """Whether a hostile partner stands behind it: what he says under his own name is his.
+        """Whether a hostile partner is responsible: he sent it under his own name.
 
-        So is what travels a line that he stands on, of which he may say what he likes.
+        Or it was sent on a line on which he is a hop: about it he may say what he likes.
         """
         on_its_way = () if course.line is None else path_of(course.line)
         return bool(self.outside.hostile & {name_of(course.key[0]), *on_its_way})
@@ -539,8 +539,8 @@ class WorldCase:
     def is_full(self, node: str, at_ns: int) -> bool:
         """Whether the disk may have had no room when what came then was to be stored.
 
-        It is refused as if it had not come: at once, after what was before it, or when a frozen
-        process wakes.
+        It is refused as if it had not come: at once, after earlier work, or when a frozen process
+        goes on.
         """
         last_ns = at_ns + (FROZEN_NS if self.happened(node, "frozen") else STORING_NS)
         return any(

@@ -2,7 +2,7 @@
 
 Owed from the step that found a message undeliverable: where an application refused it, or where
 an intermediary that had accepted it gave it up. A debt is durable until the transport took a
-notice, or every try is used up. That the From Party takes it is `sender`'s matter.
+notice, or every try is used up. `sender` judges whether the From Party takes it.
 """
 
 from collections import Counter
@@ -97,7 +97,7 @@ def _is_paid(course: Course, debt: Row) -> bool:
 
 
 def _over(case: WorldCase, course: Course, debt: Row) -> Iterator[Violation]:
-    """What was taken is owed no more, and is not posted again.
+    """A notice that was taken is not owed any more, and is not posted again.
 
     A doubt that becomes a certainty, or another cause, is another notice.
     """
@@ -118,8 +118,8 @@ def _over(case: WorldCase, course: Course, debt: Row) -> Iterator[Violation]:
 def _times_owed(course: Course, posted: Row) -> int:
     """How often a notice of that reason became owed before this one was posted.
 
-    The next hop posts its own notice again where it cannot know that the first was heard. If an
-    acknowledgement came in between, and took the doubt back, that is another doubt (R-09).
+    The next hop posts its own notice again if it cannot know that the first one was received. If an
+    acknowledgement in between ended the doubt, the later notice is a new doubt (R-09).
     """
     reports = (one for one in _overturning(course) if one.order < posted.order)
     return max(1, sum(_passes_on(posted, report) for report in reports))
@@ -128,7 +128,7 @@ def _times_owed(course: Course, posted: Row) -> int:
 def _overturning(course: Course) -> Iterator[Row]:
     """The notices of the next hop that found the message acknowledged.
 
-    No doubt overturns what the To Party itself said.
+    A doubt never changes what the To Party itself said.
     """
     is_acknowledged = has_arrived = False
     for row in course.out:

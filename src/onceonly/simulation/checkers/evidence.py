@@ -1,8 +1,8 @@
 """What really became of every message, and that the journals alone say the same.
 
-E1 and E2: `truth` is told by the applications, `classify` by the rows of all journals; the lake
-has to find the same from the rows. Alarms among the kinds are violations of other invariants too,
-and named here once more, so that nothing hides behind an exemption.
+E1 and E2: `truth` comes from the applications, `classify` from the rows of all journals; the lake
+has to find the same from the rows. Kinds that are alarms are violations of other invariants too.
+They are reported here once more, so that an exemption there hides nothing.
 """
 
 from collections import Counter
@@ -65,7 +65,7 @@ def truth(case: WorldCase) -> list[Truth]:
 def judge(case: WorldCase) -> Iterator[Violation]:
     """E2: the journals tell of every accepted message what its applications know.
 
-    And of every package that left or came that it did: who tells less cannot prove what was done.
+    Also that every package that left or came has a row: with fewer rows nothing could be proved.
     """
     for node in case.machines:
         if not _is_hindered(case, node):
@@ -252,7 +252,7 @@ def verdict_of(rows: Iterable[Row]) -> str | None:
         if event is Event.NOTIFIED and row.record.reason == "DeliveryFailure":
             verdict = "InDoubt" if verdict not in _ENDED else verdict
         elif event is Event.LATE_ACK_RECEIVED and verdict in _ENDED:
-            continue  # Failed for good, and told of the late word (R-09).
+            continue  # Failed for good, and its application was told of the late answer (R-09).
         elif event in _VERDICTS:
             verdict = _VERDICTS[event]
         elif event is Event.TRANSMITTING and row.record.attempt == 1 and verdict == "InDoubt":

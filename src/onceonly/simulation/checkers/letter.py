@@ -1,7 +1,7 @@
 """Packages as an outsider reads them off the wire: by small expressions on our own layout.
 
-Knows where the words stand that the invariants speak of. Must not use the gateway's codec: what
-that writes and reads alike, right or wrong, is to be seen here.
+Knows where in a document the values are that the invariants need. Must not use the gateway's codec:
+an error that the codec makes both in writing and in reading must be seen here.
 """
 
 import re

@@ -1,7 +1,7 @@
-"""Once the world has healed: everything ends, everybody is told, nothing is held back.
+"""After the world has healed: everything ends, everybody is told, nothing is held back.
 
-L1 to L7, I21, I25, R-17. A doubt may stay where the agreement has nothing that ends it before its
-fence, which may lie behind the end of the world; then the application has its notice.
+L1 to L7, I21, I25, R-17. A doubt may stay if nothing in the agreement ends it before its fence,
+which may come after the end of the world; then the application has its notice.
 """
 
 from bisect import bisect
@@ -119,7 +119,7 @@ def _last(course: Course, event: Event) -> int:
 def _known_to_operator(
     case: WorldCase, course: Course, status: OutboundStatus
 ) -> Iterator[Violation]:
-    """I25: asked, and still in doubt, is an operator's matter, who was told (R-17, R-21)."""
+    """I25: if it is in doubt after all questions, an operator was told (R-17, R-21)."""
     rows = [row.record.event for row in course.out]
     was_answered = Event.REPORT_RECEIVED in rows
     if not was_answered and not case.has_incident(course):
@@ -151,7 +151,7 @@ def _sent_in_vain(course: Course) -> int:
 def _asked_in_vain(case: WorldCase, course: Course, terms: DeliveryTerms) -> int:
     """Pings before the message that were followed by another of the same process.
 
-    A resume begins anew, and so the count does; a response that is late is pinged about, too.
+    A resume begins again, and so does the count; there are also Pings about a late response.
     """
     if terms.recovery.response_within_s is not None:
         return 0
@@ -186,7 +186,7 @@ def _exhausted_in_calm(
 def _is_hindered(case: WorldCase, course: Course, since: Row, until: Row) -> bool:
     """Whether a copy, or what was said of it, had a planned fate.
 
-    Those come by number, however late that number does.
+    Those are handed over by number, however late a number comes.
     """
     return any(
         since.order < one.order < until.order and one.fate is not Fate.DELIVERED
@@ -198,7 +198,7 @@ def _is_hindered(case: WorldCase, course: Course, since: Row, until: Row) -> boo
 def _is_answered_in_time(case: WorldCase, course: Course, terms: DeliveryTerms) -> bool:
     """Whether Timeout is longer than a round trip over all hops, as `check` asks for (R-06).
 
-    Of one that ends behind slow disks as well: both sides commit before they answer.
+    A round trip with slow disks counts as well: both sides commit before they answer.
     """
     path = case.path(course)
     hops = len(path) - 1

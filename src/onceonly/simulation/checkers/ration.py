@@ -1,8 +1,9 @@
 """What strangers cost: rows and posts within constant bounds (R-45).
 
-A stranger names no known agreement, or does not show the certificate that it demands. A post that
-a refused package causes goes to the partner that it names, and so is anybody's weapon: where the
-partner's agreement demands a certificate that the caller did not show, there is none at all.
+A stranger names no known agreement, or does not show the certificate that it demands. An error for
+a refused package is posted to the partner that the package names, so anybody could make us attack a
+partner. If the partner's agreement demands a certificate that the caller did not show, no error is
+posted at all.
 """
 
 from collections import defaultdict
@@ -68,7 +69,7 @@ def judge(case: WorldCase) -> Iterator[Violation]:
 def _came(case: WorldCase, node: str) -> tuple[int, int]:
     """How many packages came from strangers, and from others.
 
-    Who names an agreement that demands nothing is taken for its partner.
+    A caller that names an agreement without a certificate is treated as its partner.
     """
     strangers = others = 0
     for one in case.history.arrived:
@@ -103,7 +104,7 @@ def _posts(case: WorldCase, node: str) -> Iterator[Violation]:
         if not is_post or said.letter.kind not in _POSTED or not _is_of_outsiders(case, causes):
             continue
         if said.letter.kind is LetterKind.ERROR:
-            # Several partners may stand behind one intermediary, and each has a ration.
+            # Several partners may use one intermediary, and each has a ration.
             errors[said.target, causes[0].letter.from_party].append(said)
         if _is_certified(case, node, said.target) and not _is_proven(causes, said.target):
             text = f"{node}: {said.packet} tells {said.target} what somebody else had brought"

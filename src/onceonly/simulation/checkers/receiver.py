@@ -1,7 +1,7 @@
 """One message at the machine that stores it: once, in its time, as it was sent; and handed over.
 
-I1, I2, I7 to I12 and the receiver's half of I26; R-01, R-02, R-12, R-16, R-18, R-19. What is said
-of it to its sender is `acknowledging`'s matter.
+I1, I2, I7 to I12 and the receiver's half of I26; R-01, R-02, R-12, R-16, R-18, R-19.
+`acknowledgements` judges what its sender is told.
 """
 
 from bisect import bisect
@@ -16,7 +16,7 @@ from onceonly.message.message import AckRequested, DeliverySemantics
 from onceonly.message.terms import DeliveryReceiptProvided, DeliveryTerms
 from onceonly.protocol.events import Outcome
 from onceonly.simulation.cast import name_of
-from onceonly.simulation.checkers.acknowledging import SIGNALS, owes_answer, was_long_awake
+from onceonly.simulation.checkers.acknowledgements import SIGNALS, owes_answer, was_long_awake
 from onceonly.simulation.checkers.case import NEVER, WorldCase
 from onceonly.simulation.checkers.course import Coming, Course
 from onceonly.simulation.checkers.letter import LetterKind
@@ -132,7 +132,7 @@ def _says(coming: Coming, course: Course) -> bool:
 def _told_apart(case: WorldCase, course: Course, stored: Row) -> Iterator[Violation]:
     """I2: both journals have one digest of a header if it came as it was written, else two (R-37).
 
-    What was rewritten on the way nobody but the two journals together can know.
+    Only both journals together can show that something was rewritten on the way.
     """
     origin = case.at(name_of(course.key[0]), course.key)
     written = {} if origin is None else _written(origin)
@@ -262,7 +262,7 @@ def _kept_for_ever(case: WorldCase, course: Course) -> Iterator[Violation]:
 
 
 def _refused_without_cause(case: WorldCase, course: Course) -> Iterator[Violation]:
-    """L4: nobody refuses what a gateway of ours wrote, but for its time, number or cancel."""
+    """L4: nobody refuses what our gateways wrote, except for its time, number or cancel."""
     for row in course.into:
         record = row.record
         if record.error_code == ErrorCode.INCONSISTENT and _from_the_future(case, course, row):
@@ -339,8 +339,8 @@ def _no_zombie(case: WorldCase, course: Course, stored: Row) -> Iterator[Violati
 def _was_held_up(course: Course, stored: Row, final: Row) -> bool:
     """Whether the process or its disk paused between the decision, in its time, and its commit.
 
-    No clock tells the sender's fence of it: a pause longer than the accuracy is none that was
-    agreed.
+    The sender's fence does not allow for it: a pause longer than the agreed accuracy of the clocks
+    breaks the agreement.
     """
     taken_ns = min((one.at_ns for one in course.taken), default=NEVER)
     agreed_ns = course.terms.msh_time_accuracy_s * NS_PER_S
@@ -389,7 +389,7 @@ def _was_cut_short(case: WorldCase, course: Course, handed: Row) -> bool:
     starts = [one.order for one in case.happened(course.node, "started")]
     life = bisect(starts, handed.order) - 1
     attempts = [row.order for row in course.into if row.record.event is Event.ACK_SENT]
-    # What a start found stored was stored by the life before.
+    # What a start found stored was stored by the process before it.
     begun = [
         starts[bisect(starts, row.order) - 1] - 1 if case.was_recovered(row) else row.order
         for row in course.into

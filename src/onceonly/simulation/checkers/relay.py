@@ -15,7 +15,7 @@ from onceonly.message.profile import Profile
 from onceonly.message.terms import Intermediary
 from onceonly.protocol.outbound import OutboundStatus
 from onceonly.simulation.cast import HOPS_MAX, name_of
-from onceonly.simulation.checkers.acknowledging import ANSWERED_NS
+from onceonly.simulation.checkers.acknowledgements import ANSWERED_NS
 from onceonly.simulation.checkers.case import NEVER, WorldCase
 from onceonly.simulation.checkers.course import Course, Going
 from onceonly.simulation.checkers.letter import LetterKind, without_last_hop
@@ -132,7 +132,7 @@ def _answers_back(case: WorldCase, course: Course, until_ns: int) -> Iterator[Vi
     acknowledged = [
         row for row in course.out if row.record.event in _ACKNOWLEDGED and row.at_ns < until_ns
     ]
-    # An acknowledgement may ride on the business response (seed 001 §1.3.3.1).
+    # A business response may carry an acknowledgement (seed 001 §1.3.3.1).
     said = [*course.responses, *(one for one in course.said if one.letter.kind is LetterKind.ACK)]
     is_answered = course.line is not None and course.terms.is_acknowledged
     if is_answered and len(said) < len(acknowledged):
@@ -151,7 +151,7 @@ _ANSWERED_BY = {
 def _gone_on_with(case: WorldCase, course: Course) -> Iterator[Violation]:
     """Seed 003 §3: what was stored and not sent on when the process died goes on all the same.
 
-    What was acknowledged once need not, since nobody waits for it any more.
+    A message that was acknowledged once need not be, since nobody waits for it any more.
     """
     node, line = course.node, course.line
     if line is None or case.happened(node, "frozen", "full", "broken"):
@@ -218,7 +218,7 @@ def _counted(case: WorldCase, course: Course) -> Iterator[Violation]:
             yield _at("I36", course, text, row.order)
     first = [row for row in course.out if row.record.event is Event.ACK_RECEIVED]
     is_answered = course.line is not None and course.terms.is_acknowledged
-    # A copy that was refused begins anew.
+    # A copy that was refused begins again.
     if len(first) > 1 and is_answered and not any(_refusals(course)):
         yield _at("I36", course, "acknowledged for the first time twice", first[1].order)
 
@@ -304,7 +304,7 @@ def _is_before_its_fence(case: WorldCase, course: Course, status: OutboundStatus
     """R-08: a doubt lasts until no copy can be stored any more; `debts` judges the notice of it.
 
     The fence counts from the Timestamp of the message, which a clock that had jumped may have set
-    far behind the end of the world.
+    long after the end of the world.
     """
     terms, made_at = case.terms_out(course), case.made_at(course)
     if status is not OutboundStatus.IN_DOUBT or terms is None or made_at is None:

@@ -1,7 +1,7 @@
 """One message at the machine that sends it: budget, waits, verdicts and notices.
 
 I14, I17 to I20, I22 to I24, I26 (the sender's half), I29, I30; R-05 to R-09, R-15 to R-17. The
-walk goes along the durable rows of the message; what left and came on the wire is held beside it.
+walk goes along the durable rows of the message, and compares them with what left and came.
 """
 
 from collections.abc import Callable, Iterable, Iterator

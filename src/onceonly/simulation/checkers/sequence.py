@@ -205,7 +205,7 @@ class _Turns:
             return
         if self.closed is not None:
             yield self._wrong("I27", f"{message_id} transmitted while closed", row.order)
-        # With a wider window nobody goes before another: a good Pong may come to the later first.
+        # With a wider window there is no order: a later message may get its good Pong first.
         if self.owed and message_id not in self.owed and terms.window == 1:
             text = f"resumed with {message_id}, and {self.owed[0]} was not completed"
             yield self._wrong("I28", text, row.order)
@@ -349,9 +349,9 @@ def _refused_numbers(case: WorldCase, node: str, rows: list[Row]) -> Iterator[Vi
 
 
 def _withheld_before(case: WorldCase, node: str, rows: list[Row]) -> Iterator[Violation]:
-    """I16, R-12: before the next of its pair is handed over, what is withheld has its chance.
+    """I16, R-12: before the next of its pair is handed over, a withheld message gets its chance.
 
-    Its acknowledgement is sent once more; only where that cannot leave, it stays behind.
+    Its acknowledgement is sent once more; only if that cannot leave, the message stays withheld.
     """
     if case.is_set_back(node):
         return
@@ -401,9 +401,9 @@ def _at(invariant: str, row: Row, text: str) -> Violation:
 def _order(case: WorldCase, node: str, parties: Parties, rows: list[Row]) -> Iterator[Violation]:
     """I16: numbered messages reach the inbox as they were stored, and are stored as submitted.
 
-    A message that gave its turn back without an acknowledgement may come behind its successors: a
-    copy of it was still under way, and nobody waits for that (R-08, R-10). Nor do they wait for one
-    that is withheld, once it has had its chance (`_withheld_before`).
+    A message that gave its turn back without an acknowledgement may come after its successors: a
+    copy of it was still under way, and nobody waits for that (R-08, R-10). They also do not wait
+    for a withheld message that has had its chance (`_withheld_before`).
     """
     stored: dict[str, int] = {}
     handed: list[str] = []
@@ -420,7 +420,7 @@ def _order(case: WorldCase, node: str, parties: Parties, rows: list[Row]) -> Ite
         elif record.event is Event.HANDED_OVER and message_id in stored:
             before = handed[: overtaken.get(message_id)]
             if any(stored[one] > stored[message_id] for one in before):
-                yield _at("I16", row, "handed over behind a message that was stored later")
+                yield _at("I16", row, "handed over after a message that was stored later")
             handed.append(message_id)
     sender = name_of(parties[0])
     yield from _submitted_order(case, sender, parties, list(stored))
@@ -438,7 +438,7 @@ def _submitted_order(
     for message_id in stored:
         order = submitted.get(message_id, newest)
         if order < newest and not _was_let_go(case, sender, parties, message_id, newest_id):
-            text = f"{message_id} at {sender}: stored behind {newest_id}, submitted before it"
+            text = f"{message_id} at {sender}: stored after {newest_id}, submitted before it"
             yield Violation("I16", text, order)
         if order > newest:
             newest, newest_id = order, message_id

@@ -141,7 +141,7 @@ def _sent_again_as(case: WorldCase, accepted: Accepted) -> Iterator[str]:
 def _heard_of(case: WorldCase) -> Iterator[Violation]:
     """Under an id that no application chose: some application was told that it is its own.
 
-    Applications call until they have an answer; what they never heard of they submit again.
+    Applications call until they have an answer; without an answer they submit again.
     """
     told = {(one.node, one.key.message_id) for one in case.history.accepted}
     for course in case.courses.values():

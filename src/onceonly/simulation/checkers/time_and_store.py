@@ -1,8 +1,7 @@
 """What a machine keeps: journals, pairs, payloads, and what it does on a broken disk.
 
-I14, I27, I41 to I43, E3; what it forgets is `forgetting`'s matter. Wall clocks that jump (I40)
-need no check of their own: every other one holds under them, save where it says that clocks have
-to fit.
+I14, I27, I41 to I43, E3; `retention` judges what it forgets. Wall clocks that jump (I40) need no
+check of their own: every other check holds under them, unless it says that clocks have to fit.
 """
 
 from collections import Counter

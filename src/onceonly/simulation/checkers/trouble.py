@@ -1,7 +1,7 @@
 """Trouble with partners: operators hear of it, once for each episode, and of its end (R-40).
 
-Knows the incidents of a machine and the rows of its pairs. That a pair which closes by itself has
-an incident is `time_and_store`'s matter.
+Knows the incidents of a machine and the rows of its pairs. `time_and_store` judges whether a pair
+that closes by itself has an incident.
 """
 
 from collections.abc import Iterator

@@ -3,8 +3,8 @@
 A and B exchange messages, perhaps over an intermediary; E has an agreement of its own with A, or
 along the same intermediary, or is the intermediary of another line. In most of these worlds the
 agreements demand certificates: there everything that E says in other names must count for nothing.
-In the others identity is what the names say, and E speaks under its own. The seed says whether a
-world is one, and every other world knows nothing of it. Must not know who judges them.
+In the others only names say who somebody is, and E uses its own. The seed decides whether a world
+is hostile; other worlds are not changed by it. Must not know who judges them.
 """
 
 from dataclasses import dataclass
@@ -188,7 +188,7 @@ def _letter(world: _World, name: str, line: Line) -> None:
 def _poses(world: _World) -> None:
     chance = world.chance
     for _ in range(chance.choice((2, 4, 8, 14))):
-        # Only words about honest messages: what he says of his own is his own affair.
+        # Only about honest messages: what he says about his own does not matter.
         letters = [one for one in world.sketch.letters if one.line is world.honest]
         letter = chance.choice(letters)
         table = chance.choice((SAID, ASKED))
@@ -245,7 +245,7 @@ _SLIPPERY = frozenset({"hostile-partner", "hostile-caller"})
 def _slip(world: _World) -> None:
     """E asks under its own name, and every answer to it meets a bug.
 
-    No message of anybody is in it: what becomes of one that meets a bug is another matter.
+    No message is in it: what happens to a message that meets a bug is judged elsewhere.
     """
     chance, sketch = world.chance, world.sketch
     ms = chance.choice((1_000, 60_000))

@@ -51,7 +51,7 @@ def strike(sketch: Sketch) -> None:
     for tag, (probability, happen) in CLASSES.items():
         if sketch.is_on(tag, probability):
             happen(sketch)
-    # Behind the others: what is drawn here changes nothing else of a world.
+    # After the others, so that what is drawn here changes nothing else in a world.
     points = _owing_points(sketch)
     probability = 0.6 if "refuses" in sketch.tags else 0.3  # Hardly another world owes a notice.
     if points and sketch.is_on("kill-owing", probability):
@@ -65,7 +65,7 @@ def _owing_points(sketch: Sketch) -> list[tuple[str, str]]:
     for letter in sketch.letters:
         terms = letter.line.terms
         if terms.notifies_failures and "refuses" in sketch.tags:
-            # More often after it: a process armed for both points hardly ever gets there.
+            # More often after it: if both points are armed, the second one is hardly ever reached.
             found += [*_around("notice", letter.target), *2 * [("after-notice", letter.target)]]
         for relay, mode in letter.line.through:
             if mode is Intermediary.ACCEPT:

@@ -1,8 +1,8 @@
 """Scenes: small worlds in which things come together that seldom meet by themselves.
 
-One line between two parties, under terms and in weather that suit, and what the situation needs;
-every class of `mishaps` is on or off beside it as in any other world. A part of the worlds are
-scenes, and each scene is drawn as often as any other. Must not know who judges them.
+One line between two parties, with the terms, the weather and the actions that the situation needs;
+every class of `mishaps` is on or off in addition, as in any other world. Some of the worlds are
+scenes, and all scenes are equally frequent. Must not know who judges them.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,8 +1,9 @@
-"""Worlds that are staged: few parties and messages, and all that something rare needs at once.
+"""Worlds that are staged: few parties and messages, and everything that a rare event needs.
 
-Where `scenes` favour something in a drawn world, these are built: which packages fail, who dies
-where, and what is forgotten when belong together, or nothing comes about. The rest is left to
-chance. The seed says whether a world is one, and every other world knows nothing of it.
+`scenes` only make something more probable in a random world; these worlds are built for it. The
+rare event happens only if several things come together: which packages fail, which machine dies at
+which point, and what is forgotten at what time. So these are chosen, and the rest is random. The
+seed decides whether a world is staged; other worlds are not changed by it.
 """
 
 from collections.abc import Callable

@@ -75,7 +75,7 @@ def _drawn(seed: int) -> Plan:
 def certified(plan: Plan) -> Plan:
     """The same world over TLS, where its seed says so; on most lines callers prove who they are.
 
-    Drawn apart, so that every other world knows nothing of it. Nobody proves anything by mail.
+    Drawn from a stream of its own, so that it changes no other world. Mail proves no identity.
     """
     chance = stream(plan.seed, "certificates")
     is_by_http = any(line.scheme == "http" for line in plan.lines)
@@ -201,7 +201,7 @@ def _until_files_go(sketch: Sketch) -> tuple[int, int]:
     for name in sketch.everybody:
         sketch.set(name, purge_interval_s=900)
     if sketch.chance.random() < 0.4:
-        # Hardly another world comes by there, and these are long.
+        # Other worlds hardly ever get there, and these are long.
         node = sketch.chance.choice(sketch.everybody)
         sketch.act(20, "arm", node, point="after-clear", count=1, down_ms=1_000)
     heal_ms = (_kept_s(sketch) + UNMENTIONED_S + 2 * 900) * 1000
@@ -209,7 +209,7 @@ def _until_files_go(sketch: Sketch) -> tuple[int, int]:
 
 
 def _until(actions: list[Action], heal_ms: int, rest_ms: int) -> list[Action]:
-    """No new faults once the world has healed, but for what replays of old packages are."""
+    """No new faults after the world has healed, except replays of old packages."""
     return [
         one
         for one in actions

@@ -1,8 +1,8 @@
 """The applications and operators of one machine: what they hand over, ask for and order.
 
-They are programs of their own: they outlive the gateway's process, keep what they were told, and
-call again where an answer never came. They see the gateway through the calls that its API makes.
-What they do with the messages that they are given, `clerk` knows.
+They are programs of their own: they go on when the gateway's process dies, remember what they were
+told, and call again if no answer came. They use the same functions as the gateway's API. `clerk`
+knows what they do with the messages that they get.
 """
 
 import inspect

@@ -1,14 +1,14 @@
 """A disk of bytes that forgets what nobody synced: faults D2 to D5, D7 and D8 in memory.
 
-Knows files, names and what of both is durable; must not know SQLite, payloads, clocks or where
-its chance comes from. Two truths stand side by side: what a living process sees (the page cache)
-and what is on the platter. Until a file is synced, a power cut keeps, drops or tears each of its
-writes by itself, sector by sector, so that a later write may survive an earlier one. A name that
-was made, moved or removed is durable when its *directory* was synced, and not before (D7): file
-systems that promise more exist, and are not what we rely on.
+Knows files, names and which of them are durable; must not know SQLite, payloads, clocks or the
+source of its chance. There are two views: what a living process sees (the page cache), and what is
+on the disk. Until a file is synced, a power cut keeps, drops or tears each of its writes
+independently, sector by sector, so a later write may survive although an earlier one is lost. A
+name that was made, moved or removed is durable when its *directory* was synced, and not before
+(D7): some file systems promise more, but we do not rely on it.
 
-What it does not do: mix up the bytes of a sector (drives write 512 bytes or none), or touch bytes
-beside the ones written (`POWERSAFE_OVERWRITE`, which SQLite's own VFS claims for every disk).
+What it does not do: mix up the bytes of a sector (drives write 512 bytes or none), or change bytes
+next to the written ones (`POWERSAFE_OVERWRITE`, which SQLite's own VFS assumes for every disk).
 """
 
 import errno
@@ -68,8 +68,8 @@ class UnsyncedWrite(Word):
 class SimulatedFile:
     """The bytes of one file, by whatever name.
 
-    Both contents are shared with whoever gave or got them, until they change: a hundred thousand
-    cuts would otherwise be copies of what nobody touched.
+    Both contents are shared with those who gave or got them until they change: otherwise a hundred
+    thousand cuts would copy contents that nobody changes.
     """
 
     __slots__ = (
@@ -137,9 +137,9 @@ class Disk:
     """Files and names. One thread at a time.
 
     `watcher` is told of every operation before it happens, and may raise an `OSError`, which is
-    then what the operation does. `space_bytes` is the room there is (D4). `lies` is asked of
-    every sync by kind and path whether it does nothing and says that it was done: a lying disk
-    (D8, where the promise ends), or somebody who forgot to ask for it.
+    then the result of the operation. `space_bytes` is the free space (D4). `lies` is asked for
+    every sync, with its kind and path, whether the sync only pretends to be done: a lying disk (D8,
+    where the promise ends), or code that forgot the sync.
     """
 
     def __init__(self, image: Image | None = None) -> None:
@@ -195,7 +195,7 @@ class Disk:
     def make_directory(self, path: str, *, life: int) -> bool:
         """Make the directory; False where it is there already.
 
-        A directory that nobody made here was always there, and is never lost.
+        A directory that was not made here existed before, and is never lost.
         """
         self._check(life)
         if path in self._entries or path == "/":
@@ -433,7 +433,7 @@ class _Mood:
             return
         end = offset + len(chunk)
         if self._chance.random() < 0.5 and len(content) < end:
-            # The new length is on the platter before the bytes are.
+            # The new length is on the disk before the bytes are.
             content.extend(bytes(end - len(content)))
         start = offset
         while start < end:

@@ -2,7 +2,7 @@
 
 One loop is one process of a node: gateway code runs on it unchanged. Calls run in the order that
 asyncio gives them; threads (`run_in_executor`) are calls of their own that take virtual time, so a
-process can die before, during or after a commit. What a dead loop still held never runs again.
+process can die before, during or after a commit. Calls that a dead loop still had are never run.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """The store of one machine over all its processes, watched: what became durable, and when.
 
-Keeps the store's contract by handing everything on to the real one, in memory or SQLite on the
-machine's simulated disk; tells the history of each commit's rows once the real one has returned.
+Keeps the store's contract by calling the real store, in memory or SQLite on the machine's simulated
+disk; writes the rows of each commit into the history when the real commit has returned.
 Payload files are on the same disk either way.
 """
 

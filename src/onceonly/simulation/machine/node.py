@@ -1,8 +1,8 @@
 """One machine of a world: what outlives its processes, and the gateway process that runs on it.
 
 The process is the real gateway, joined over a store, a clock, a transport and files that are this
-machine's. It dies between any two calls of its loop, at a named point inside one of them, or by
-itself where its store fails.
+machine's. It dies between any two calls of its loop, at a named point inside a call, or by itself
+if its store fails.
 """
 
 import asyncio
@@ -247,7 +247,7 @@ class Process:
         """End the coroutines that were cut, on a loop where that changes nothing."""
         for task in self.loop.tasks:
             if not task.done():
-                # Nobody is to hear of it; asyncio has this switch for it.
+                # Nothing must be logged about it; asyncio has this switch for that.
                 setattr(task, "_log_destroy_pending", False)  # noqa: B010 - because types do not know it
                 task.get_coro().close()
 

@@ -10,7 +10,7 @@ has, beside its simulated bytes, an empty file of the real system under SQLite's
 which keeps locks and the index of the log in the memory of this process and nowhere else. All
 connections see one another as they do in production, with production's pragmas; what differs is
 that a second *process* would not, and there is none. The index holds nothing durable: a power
-cut takes it in both worlds, and it is built anew from the log.
+cut takes it in both worlds, and it is built again from the log.
 """
 
 # ruff: noqa: ARG002, D102, N802 - because SQLite calls these methods, and gives them their names

@@ -72,7 +72,7 @@ def pages_of(vfs: str) -> bytes:
     Raises `apsw.Error`.
     """
     connection = apsw.Connection(str(STORE), vfs=vfs)
-    # Whoever closes last would otherwise fold the log back, which is a third of the time.
+    # Otherwise the last connection would checkpoint the log at closing: a third of the time.
     connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
     try:
         return connection.serialize("main")
@@ -113,7 +113,7 @@ def look_at_pages(image: Image, likely: deque[Pages]) -> Inspection:
 
 
 def _always(*_: object) -> bool:
-    # This disk is looked at once and thrown away: a sync would be work for nobody.
+    # This disk is looked at once and thrown away: a sync would be useless.
     return True
 
 

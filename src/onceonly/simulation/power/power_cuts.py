@@ -5,15 +5,15 @@ every commit that returned, whole and exact; of a commit that did not return all
 payload that a row names. The store is the product's, with its schema, its migrations and its
 pragmas, on real SQLite over a simulated disk. Must not know how a disk forgets (`disk`).
 
-What should be there is known twice. The memory store makes the same steps, and its answers are
-what the product must answer after it opened the cut disk. And every page that a reader saw after
-a commit must be back, bit for bit, after SQLite's own recovery: the quick look that every cut
-gets. A share of the cuts, and every one whose pages are no known state's, is looked at closely:
-`integrity_check`, the product's opening, all answers, the journal's chain, a commit more; and in
-half of them the power goes again while the product opens.
+There are two ways to find out what must be there. The memory store makes the same steps, and after
+opening the cut disk the product must give the same answers. And every page that a reader saw after
+a commit must be back, bit for bit, after SQLite's own recovery: this quick check is made after
+every cut. Some of the cuts, and every one whose pages belong to no known state, are checked
+closely: `integrity_check`, opening by the product, all answers, the chain of the journal, one more
+commit; and in half of them the power fails again while the product opens.
 
-`Settings` other than the product's are set without its knowledge, since it refuses them. They are
-here so that the check is seen to find what it is for.
+`Settings` other than the product's are set without its knowledge, since it refuses them. They show
+that the check finds what it was made for.
 """
 
 import errno
@@ -127,7 +127,7 @@ class PowerReport(Word):
     refused: int
     """Commits that found the disk full (D4),"""
     failed_syncs: int
-    """and those whose sync failed, after which the store is opened anew (D3)."""
+    """and those whose sync failed, after which the store is opened again (D3)."""
     close_looks: int
     """Cuts after which the product opened the store and was asked everything."""
     second_cuts: int

@@ -1,8 +1,8 @@
 """What gateways do to a store, in seeded disorder: steps for any store that keeps the contract.
 
-Knows which writes of the contract are legal when; must not know how a store keeps them, or what
-a disk does to them. Every kind of row is written, changed and forgotten. `answers` asks a store
-everything that it was told, so that two stores can be compared by a digest.
+Knows when which writes of the contract are legal; must not know how a store keeps them, or what a
+disk does to them. Every kind of row is written, changed and forgotten. `answers` asks a store about
+everything that was written, so that two stores can be compared by a digest.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
 """The store's contract for jobs: messages that are handed over in bulk and not sent yet.
 
 A *job* is a named group of rows. Each row ends in exactly one outcome, kept here for as long as
-the job is, so what a job counts adds up whatever is repeated: rows are accepted, rejected or
+the job is, so its counts stay correct if calls are repeated: rows are accepted, rejected or
 replayed. An accepted row is staged, or has the status of its outbound message.
 
 What is staged is durable and nothing more: it is no outbound message yet, so it waits for no turn,

@@ -110,7 +110,7 @@ class HttpConnection(asyncio.Protocol):
         self._deadline = self._endpoint.loop.time() + self._limits.header_timeout_s
 
     def data_received(self, data: bytes) -> None:
-        """More bytes, in pieces of any size."""
+        """Take more bytes, in pieces of any size."""
         if self._phase is _Phase.LINGER:
             self._lingered_bytes += len(data)
             if self._lingered_bytes > LINGER_BYTES_MAX:

@@ -13,7 +13,7 @@ from onceonly.message.printable import printable
 from onceonly.transport.transport import Outcome
 
 SAID_BY_PROXIES: Final = frozenset({HTTPStatus.BAD_GATEWAY, HTTPStatus.GATEWAY_TIMEOUT})
-"""Statuses by which a proxy reports about the server behind it."""
+"""Statuses by which a proxy reports that its own server failed."""
 
 PROVES_NOTHING: Final = frozenset({"InternalError"})
 """Names in `Onceonly-Error` after a bug of the receiver, which may have come after its commit.

@@ -1,8 +1,7 @@
 """Everything that the HTTP endpoint refuses on its own, before or instead of the gateway.
 
-One name per reason, sent in `Onceonly-Error`, and a sentence for people in `Onceonly-Reason`:
-whoever debugs an exchange looks there, programs go by the status (security H1-H26, seed 000
-§2.5.1).
+One name per reason, sent in `Onceonly-Error`, and a sentence in `Onceonly-Reason` for people who
+debug an exchange; programs use the status (security H1-H26, seed 000 §2.5.1).
 """
 
 import re

@@ -1,7 +1,7 @@
 """The endpoint where partners post to us: an HTTP server for one path and one method.
 
-Knows sockets, TLS and how many connections there are. What a request is, `connection`
-knows (seed 000 §2.5.1; security H1-H26).
+Knows sockets, TLS and how many connections there are; `connection` knows what a request is (seed
+000 §2.5.1; security H1-H26).
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """The SMTP sender: `Transport` for smtp and smtps endpoints, by way of a relay.
 
-An endpoint is a mailbox, `smtp:msh@partner.example`; the relay of this house finds the way there.
+An endpoint is a mailbox, `smtp:msh@partner.example`; our own mail relay finds the way there.
 One mail transaction carries one package (S0-70). Failures that a mail system usually overcomes,
 such as a relay that restarts or a partner with greylisting, are overcome in `send`, by a limited
 number of tries; the sending machine does not see them (seed 000 §2.5.4, S0-72). The caller makes

@@ -1,8 +1,8 @@
 """The bounds of the SMTP transport, each with its reason.
 
 Knows numbers only. The times of RFC 5321 §4.5.3.2 are meant for the open mail system of 1982; a
-gateway talks to a relay of its own house, and its own retries make up for what is broken off early.
-The sizes are against threats M1, M8 and M9.
+gateway talks to a relay of its own company, and its retries repeat what was broken off early. The
+sizes are against threats M1, M8 and M9.
 """
 
 from onceonly.message.word import Word

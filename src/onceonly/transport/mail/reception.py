@@ -94,7 +94,7 @@ class MailReception:
 
     @property
     def is_beyond_bearing(self) -> bool:
-        """Whether the mail has gone on for too long after it passed its limit."""
+        """Whether too many bytes came after the mail exceeded its limit."""
         return self.received_bytes > self._taker.mail_bytes_max + DISCARD_BYTES_MAX
 
     @property

@@ -1,4 +1,4 @@
-"""Names and fixed values of `rm-2000` alone, under the tags of `wire.names`."""
+"""Names and fixed values of `rm-2000` only, with the tags of `wire.names`."""
 
 from typing import Final
 

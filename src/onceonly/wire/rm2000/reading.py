@@ -1,7 +1,7 @@
 """Reading the `ebXMLHeader` document of profile `rm-2000`.
 
-Implements seed 000 §2.2-2.4 and `wire.md` Part A2 and A3; what is strict about it and what is
-skipped says `elements`.
+Implements seed 000 §2.2-2.4 and `wire.md` Part A2 and A3; `elements` says what is read strictly and
+what is skipped.
 """
 
 from typing import Final
@@ -101,7 +101,7 @@ def read(root: Element, limits: Limits) -> Document:
     refuse_manifest(labels, message_type)
     signal_header = _read_signal_header(header, message_type, limits)
     if message_type == names.ERROR:
-        # What any other signal says of its own delivery has no effect.
+        # The delivery semantics of any other signal have no effect.
         content = _read_errors(signal_header, sections, semantics, limits)
     else:
         content = _read_signal(root, signal_header, message_type)
@@ -115,7 +115,7 @@ def _find_message_type(root: Element) -> str | None:
 
 
 def _read_root(root: Element, limits: Limits) -> tuple[dict[str, Element], list[Element]]:
-    """The sections, and the RoutingHeaders, of which one follows directly on Header (S0-42)."""
+    """The sections, and the RoutingHeaders, one of which directly follows Header (S0-42)."""
     sections: dict[str, Element] = {}
     hops = []
     for name, child in known_children(root, _ROOT):
@@ -127,7 +127,7 @@ def _read_root(root: Element, limits: Limits) -> tuple[dict[str, Element], list[
             sections[name] = child
     header = get(sections, "Header")
     if not hops:
-        raise misshapen("RoutingHeader is missing; expected is one directly behind Header")
+        raise misshapen("RoutingHeader is missing; expected is one directly after Header")
     if len(hops) > limits.routing_headers_max:
         raise RemoteError(
             ErrorCode.MESSAGE_TOO_LARGE,
@@ -139,7 +139,7 @@ def _read_root(root: Element, limits: Limits) -> tuple[dict[str, Element], list[
     if following is not hops[0]:
         name = following.tag.rpartition("}")[2]
         raise misshapen(
-            f"behind Header stands {quoted(name)}; expected is RoutingHeader, directly behind it"
+            f"after Header comes {quoted(name)}; expected is RoutingHeader, directly after it"
         )
     return sections, hops
 
@@ -148,7 +148,7 @@ def _read_semantics(sections: dict[str, Element], header: dict[str, Element]) ->
     """DeliverySemantics as attribute, as element or as both (A3 rows 1 and 2)."""
     if "ReliableMessagingInfo" in sections and "ReliableMessagingInfo" in header:
         raise misshapen(
-            "ReliableMessagingInfo stands in two places, in Header and behind it; expected is one"
+            "ReliableMessagingInfo is in two places, in Header and after it; expected is one"
         )
     element = get(sections | header, "ReliableMessagingInfo")
     as_attribute = find_attribute(element, "DeliverySemantics")
@@ -222,7 +222,7 @@ def _find_sequence_number(found: dict[str, Element]) -> int | None:
 
 
 def salvage(root: Element, limits: Limits) -> About:
-    """What can be known of the sender of a document that was refused. Never raises."""
+    """What can be known about the sender of a refused document. Never raises."""
     header = only(root, "Header")
     hops = root.findall(f"{{{names.NAMESPACE}}}RoutingHeader")
     return _FORM.salvage(header, only(header, "TPAInfo"), hops, _find_message_type(root), limits)

@@ -1,7 +1,7 @@
 """Writing the `ebXMLHeader` document of profile `rm-2000`.
 
-A template with everything static precomputed: fifteen times faster than building a tree, and the
-layout is pinned byte for byte by golden files. Seed 000 §2.2, `wire.md` Part A2.
+A template in which everything static is prepared: fifteen times faster than building a tree. Golden
+files pin the layout byte for byte. Seed 000 §2.2, `wire.md` Part A2.
 """
 
 from onceonly.message.message import DeliverySemantics, Message, Payload, RoutingHeader
@@ -33,8 +33,8 @@ _END = f"</{names.ROOT}>\r\n"
 def write(content: Content, routing: RoutingHeader) -> str:
     """The header document of `content` on the hop `routing`, with CRLF line ends.
 
-    Timestamps lose what they have below the millisecond. Raises `LocalError`: InvalidText for
-    text that XML cannot carry, SemanticsNotOnWire for semantics that the wire has no word for.
+    Timestamps are cut to milliseconds. Raises `LocalError`: InvalidText for text that XML cannot
+    carry, SemanticsNotOnWire for semantics that the wire has no word for.
     """
     if isinstance(content, Message):
         return f"{_NORMAL}{_message(content)}{write_routing_header(routing)}{_END}"
@@ -47,7 +47,7 @@ def write(content: Content, routing: RoutingHeader) -> str:
 
 
 def _semantics_of(signal: Signal) -> DeliverySemantics:
-    """Only an Error says something with it: how the message was sent that it is about."""
+    """Only in an Error it has a meaning: the semantics of the message that it is about."""
     if isinstance(signal, ErrorSignal):
         return signal.semantics.on_wire
     return DeliverySemantics.BEST_EFFORT

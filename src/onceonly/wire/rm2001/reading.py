@@ -1,8 +1,8 @@
 """Reading the `ebXMLHeader` document of profile `rm-2001`.
 
-Implements seed 001 §1.2, §1.3, §1.6 and §3 on the envelope of `wire.md` Part A4. Service and
-Action tell what a message is; a RoutingHeader for every hop stands in RoutingHeaderList. What the
-header leaves to the CPA is None in the values.
+Implements seed 001 §1.2, §1.3, §1.6 and §3 on the envelope of `wire.md` Part A4. Service and Action
+say what kind a message is; RoutingHeaderList has a RoutingHeader for every hop. A value that the
+header leaves to the CPA is None.
 """
 
 from typing import Final
@@ -76,14 +76,14 @@ _FORM: Final = ProfileForm(
 )
 
 _NO_QUALITY: Final = Element("QualityOfServiceInfo")
-"""Stands for the element where it is absent, and everything is left to the CPA."""
+"""Used if the element is absent, so that everything is left to the CPA."""
 
 _METHODS: Final = {method.value: method for method in ReliableMessagingMethod}
 _ACK_REQUESTS: Final = {requested.value: requested for requested in AckRequested}
 _SYNC_REPLY_MODES: Final = {
     **{mode.value: mode for mode in SyncReplyMode},
-    # The drafts before had True and False only (`wire.md` A1), and seed 001 §1.3.3 9b) still
-    # speaks of True; whoever asks for a reply and says no more is given what there is.
+    # Earlier drafts had only True and False (`wire.md` A1), and seed 001 §1.3.3 9b) still mentions
+    # True; a sender that asks for a reply without saying which gets all that there is.
     "True": SyncReplyMode.SIGNALS_AND_RESPONSE,
     "true": SyncReplyMode.SIGNALS_AND_RESPONSE,
     "False": SyncReplyMode.NONE,
@@ -116,7 +116,7 @@ def read(root: Element, limits: Limits) -> Document:
             _refuse_section(sections, "Acknowledgment")
             content = _read_errors(signal_header, sections, quality, limits)
         else:
-            # What any other signal says of its own delivery has no effect.
+            # The delivery semantics of any other signal have no effect.
             _refuse_section(sections, "ErrorList")
             content = _read_signal(root, signal_header, message_type, sections, limits)
     return Document(content, routing, labels, Profile.RM_2001)
@@ -125,7 +125,7 @@ def read(root: Element, limits: Limits) -> Document:
 def _refuse_section(sections: dict[str, Element], name: str) -> None:
     if name in sections:
         raise misshapen(
-            f"{name} stands in a message whose Service and Action do not go with it; expected is a"
+            f"{name} is in a message whose Service and Action do not allow it; expected is a"
             " message without it"
         )
 
@@ -181,8 +181,8 @@ def _read_message(
     acknowledgment = _find_acknowledgment(sections, limits)
     if acknowledgment is not None and "RefToMessageId" not in message_data:
         raise misshapen(
-            "an Acknowledgment rides on a message without RefToMessageId; expected is the MessageId"
-            " of what it acknowledges"
+            "a message with an Acknowledgment has no RefToMessageId; expected is the MessageId of"
+            " what it acknowledges"
         )
     said = semantics or DeliverySemantics.ONCE_AND_ONLY_ONCE
     return changed(
@@ -265,10 +265,10 @@ def _read_errors(
 
 
 def _noting(entry: ErrorEntry, said: str) -> ErrorEntry:
-    """The error with a word about the list that it heads.
+    """The first error of a list, with a note about the list's highestSeverity.
 
-    highestSeverity says no more than the errors do. What does not fit them is not believed and
-    hides none of them, but whoever reads the error finds it (ruling R-42).
+    highestSeverity says no more than the errors do. A value that does not fit them is ignored, but
+    is added to the description for people (ruling R-42).
     """
     note = f"(highestSeverity of this list is {quoted(said)})"
     room = DESCRIPTION_LENGTH_MAX - len(note) - 1
@@ -276,13 +276,13 @@ def _noting(entry: ErrorEntry, said: str) -> ErrorEntry:
 
 
 def highest_severity(errors: tuple[ErrorEntry, ...]) -> Severity:
-    """What the attribute highestSeverity of these errors says."""
+    """The value of the attribute highestSeverity for these errors."""
     is_error = any(entry.severity is Severity.ERROR for entry in errors)
     return Severity.ERROR if is_error else Severity.WARNING
 
 
 def salvage(root: Element, limits: Limits) -> About:
-    """What can be known of the sender of a document that was refused. Never raises."""
+    """What can be known about the sender of a refused document. Never raises."""
     header = only(root, "Header")
     hops = root.findall(
         f"{{{names.NAMESPACE}}}RoutingHeaderList/{{{names.NAMESPACE}}}RoutingHeader"
@@ -292,7 +292,7 @@ def salvage(root: Element, limits: Limits) -> About:
 
 
 def _salvage_message_type(service: Element | None, action: Element | None) -> str | None:
-    """None unless both are there: what might be a signal must not be answered (R-20)."""
+    """None unless both are there: a document that may be a signal must not be answered (R-20)."""
     if service is None or action is None:
         return None
     as_read = ((element.text or "").strip(WHITE_SPACE) for element in (service, action))

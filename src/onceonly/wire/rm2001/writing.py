@@ -40,9 +40,9 @@ _END = f"</{names.ROOT}>\r\n"
 def write(content: Content, routing: RoutingHeader) -> str:
     """The header document of `content` on the hop `routing`, with CRLF line ends.
 
-    Timestamps lose what they have below the millisecond. Raises `LocalError`: InvalidText for
-    text that XML cannot carry, SemanticsNotOnWire for semantics that the wire has no word for,
-    ReservedService for a business message under the Service of a signal.
+    Timestamps are cut to milliseconds. Raises `LocalError`: InvalidText for text that XML cannot
+    carry, SemanticsNotOnWire for semantics that the wire has no word for, ReservedService for a
+    business message with the Service of a signal.
     """
     if isinstance(content, Message):
         header, rest = _message(content), _acknowledgment(content.acknowledgment)

@@ -83,7 +83,7 @@ def quarantined(found: Findings) -> Card:
         "quarantine",
         "Segments in quarantine",
         "None of their rows count. They are looked at again as soon as somebody publishes them "
-        "anew.",
+        "again.",
         body,
         "every published segment could be trusted.",
         is_wide=True,

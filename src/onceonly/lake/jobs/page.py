@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 from onceonly.lake.jobs import prerequisites
 from onceonly.lake.jobs.case import judge, open_case
-from onceonly.lake.jobs.finding import find
+from onceonly.lake.jobs.findings import find
 from onceonly.lake.jobs.session import Lakes, directories, start
 from onceonly.lake.page.chapters import render
 from onceonly.lake.page.findings import Findings

@@ -148,7 +148,7 @@ def _kept_for_ever(case: WorldCase, node: str) -> Iterator[Violation]:
 
 
 def _last_use(case: WorldCase, course: Course) -> Row | None:
-    """The row after which a message that its machine still has is of no more use."""
+    """The row after which a message that its machine still has is not needed any more."""
     if course.line is None:
         return None
     snapshot = case.world.nodes[course.node].snapshot()

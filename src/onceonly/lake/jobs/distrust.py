@@ -1,20 +1,20 @@
-"""`distrust`: what was taken in and is not to be believed, set aside by hand and with a reason."""
+"""`distrust`: a person sets aside rows that were taken in and are not true, and gives a reason."""
 
 from onceonly.lake import activity, lease, manifest, storage
 from onceonly.lake.ingest import batch, register
-from onceonly.lake.jobs.ingesting import IngestSummary, summary
+from onceonly.lake.jobs.ingestion import IngestSummary, summary
 from onceonly.lake.jobs.session import start
 from onceonly.lake.manifest import INGESTED_FOLDER, Shelf
 from onceonly.message.errors import LocalError
 
 
 def distrust(lake: str, segment: str, *, reason: str, master: str | None = None) -> IngestSummary:
-    """Let what the lake holds of a segment count no more; the reason stays in manifest and report.
+    """Stop counting the lake's rows of a segment; the reason stays in manifest and report.
 
-    A segment that came first is believed, though a partner may have forged it: its last rows
-    contradict nothing yet. Whose rows they are decides people, and nobody else. The file that
-    stands under its name now is taken in its place, if it is another and whole. `segment` is called
-    as `ingest` names it. Raises `LocalError`: NoLake, NotCounted, LakeBusy, NoReason, NoJava,
+    The segment that came first is believed, although a partner may have forged it, since its last
+    rows contradict nothing yet. Only people can decide which content is true. The present file of
+    that name is taken in instead, if it is whole and has another content. `segment` is the name
+    that `ingest` prints. Raises `LocalError`: NoLake, NotCounted, LakeBusy, NoReason, NoJava,
     Restless or Disturbed.
     """
     if not reason.strip():

@@ -63,7 +63,7 @@ class IngestSummary:
 
     @property
     def complaints(self) -> list[str]:
-        """A line for people for each thing that is wrong, or may come yet."""
+        """A line for people about each error, and about each row range that is still missing."""
         return [line for name, found in sorted(self.manifests.items()) for line in _of(name, found)]
 
 
@@ -88,7 +88,7 @@ def ingest(
     trigger: str = AVAILABLE_NOW,
     tell: Callable[[str], None] = lambda _: None,
 ) -> IngestSummary:
-    """Take in every segment published since the last time; again, it changes nothing.
+    """Take in every segment published since the last time. A second call changes nothing.
 
     Sources are directories or URLs that hold a `journal` folder. What is made of their segments
     goes `into` a lake, by default into the source itself; nothing else in a source is touched.
@@ -101,7 +101,7 @@ def ingest(
     """
     every_s = _interval(trigger)
     ways = [(one, _lake_of(one, into)) for one in map(storage.lake_url, directories(source))]
-    # What an ingest that goes on will have to take in, nobody knows.
+    # An ingest that runs on cannot know what it will have to take in.
     known = [one for one, _ in ways if every_s is None and storage.is_local(one)]
     spark = start(known, master)
 

@@ -1,7 +1,7 @@
 """What is said of a message to its sender: its acknowledgements and receipts, and silence.
 
 I3 to I6 and I8: after the store, as often as it is owed, in the right words, and never for
-nothing; R-03, seed 001 §1.3.3 and §2.1.1. What answers to questions say is `answering`'s matter.
+nothing; R-03, seed 001 §1.3.3 and §2.1.1. `answers` judges what is answered to questions.
 """
 
 from collections.abc import Iterator
@@ -18,8 +18,8 @@ from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import Row
 
 ANSWERED_NS = 30_000_000_000
-"""Longest that a copy may lie with a living process before it says anything about it: behind a
-full queue, a full disk's waits; not counted while it is frozen."""
+"""How long a living process may have a copy before it says anything about it, with a full queue and
+the waits for a full disk. Time in which the process is frozen does not count."""
 
 SIGNALS = (LetterKind.ACK, LetterKind.RECEIPT)
 
@@ -67,7 +67,7 @@ def _signals(case: WorldCase, course: Course) -> Iterator[Violation]:
 
 
 def _response_before_store(case: WorldCase, course: Course, copy: Going) -> Iterator[Violation]:
-    """An acknowledgement that rides on the business response (seed 001 §1.3.3.1)."""
+    """An acknowledgement that the business response carries (seed 001 §1.3.3.1)."""
     letter = copy.letter
     if not (letter.acknowledges and letter.ref and course.is_origin):
         return
@@ -145,8 +145,8 @@ def _answers(case: WorldCase, course: Course) -> Iterator[Violation]:
 def _answered_in_the_end(case: WorldCase, course: Course) -> Iterator[Violation]:
     """I4, where the answer waits for the application or for the hand-over: it comes all the same.
 
-    Copies are not counted here: several that come while one is waited for share its answer. A
-    response that was made and has not left answers nobody.
+    Copies are not counted here: several copies that come during one wait share its answer. A
+    response that was made but has not left answers nothing.
     """
     terms = course.terms
     waits_s = terms.timeout_s if terms.sync_reply_mode.has_response else 0
@@ -157,7 +157,7 @@ def _answered_in_the_end(case: WorldCase, course: Course) -> Iterator[Violation]
     is_steady = case.death_of(last) == NEVER
     if not is_steady or not was_long_awake(case, course.node, asked_ns):
         return
-    # A clock set forward ages what is done while its sender waits; then it may be forgotten.
+    # If the clock is set forward while the sender waits, the message may be old and forgotten.
     is_aged = case.has_jumped(course.node, course.into[0].at_ns, asked_ns)
     if is_aged and case.has_forgotten(course.node, NEVER):
         return
@@ -183,7 +183,7 @@ def _in_work(course: Course) -> Iterator[Violation]:
 
 
 def _while_in_work(case: WorldCase, course: Course, stored: Row) -> Iterator[Violation]:
-    """Seed 001 §1.3.3.1: an acknowledgement that rides on the response does not go before it.
+    """Seed 001 §1.3.3.1: an acknowledgement that the response carries is not sent before it.
 
     As long as somebody waits for the response, in the process that stored the message.
     """
@@ -191,7 +191,7 @@ def _while_in_work(case: WorldCase, course: Course, stored: Row) -> Iterator[Vio
     waits_s = min(terms.timeout_s, _EXCHANGE_WAITS_S)
     if not terms.sync_reply_mode.has_response or not terms.is_acknowledged:
         return
-    # By a clock that is fast a wait is over sooner.
+    # With a fast clock a wait is over sooner.
     fast_ppm = max(0, case.machines[course.node].drift_ppm)
     until_ns = stored.at_ns + waits_s * NS_PER_S * 1_000_000 // (1_000_000 + fast_ppm)
     death = case.death_of(stored)
@@ -219,7 +219,7 @@ _EXCHANGE_WAITS_S = 15
 
 
 def _rode(case: WorldCase, course: Course) -> Iterator[Violation]:
-    """E2: an acknowledgement that rode on a response in the transport's answer has its row."""
+    """E2: an acknowledgement on a response in the transport's answer has its row."""
     rode = [
         one
         for one in course.responses
@@ -255,9 +255,9 @@ def _unasked(course: Course) -> Iterator[Violation]:
 def _waits_for_a_repeat(case: WorldCase, course: Course, row: Row) -> bool:
     """Whether the copy's process died in the commit of the row, and no start answers for it.
 
-    A start takes up what its own application has not got yet, and acknowledges that. A repeat, or
-    what an intermediary accepted, is acknowledged when it comes again; that acknowledgement is the
-    answer to the later copy.
+    A start goes on with messages that its own application has not got yet, and acknowledges them. A
+    repeat, or a message that an intermediary accepted, is acknowledged when another copy comes;
+    that acknowledgement is the answer to the later copy.
     """
     is_taken_up = course.is_destination and row.record.event is Event.STORED
     return case.was_recovered(row) and not is_taken_up
@@ -278,7 +278,8 @@ def owes_answer(row: Row) -> bool:
 
 
 _IN_WORK = "business response is in work"
-"""How a copy is spoken of whose answer is still made; else its row may say what it says anew."""
+"""The reason in the row of a copy whose response is still being made. The rows of other copies may
+name what differs in them."""
 
 
 def _acknowledged_for_nothing(case: WorldCase, course: Course) -> Iterator[Violation]:

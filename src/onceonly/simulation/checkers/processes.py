@@ -1,7 +1,7 @@
 """Processes stay up: nothing that a peer causes ends one (R-43).
 
-A process ends by itself for its store alone (R-22). A conversation that met a bug of ours is a row
-in the journal; in a world that is a finding, whether or not anything came of it.
+A process ends by itself only because of its store (R-22). A conversation that met a bug of ours has
+a row in the journal; in a world that is a finding, whether or not it had any effect.
 """
 
 from collections.abc import Iterator

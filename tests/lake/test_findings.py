@@ -10,7 +10,7 @@ from journals import BUYER, DAWN, SECOND, SELLER, Exchange, Ledger, Passage, two
 
 from onceonly.journal.segment import party_folder
 from onceonly.lake.jobs.case import JudgedCase, judge
-from onceonly.lake.jobs.finding import find, rows_on_differences
+from onceonly.lake.jobs.findings import find, rows_on_differences
 from onceonly.lake.page.cards import hops
 from onceonly.lake.page.findings import Findings
 from onceonly.lake.reports import (

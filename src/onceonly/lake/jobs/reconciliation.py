@@ -11,10 +11,10 @@ from onceonly.lake.catalogue import NAMES
 from onceonly.lake.formats import TableFormat, Target
 from onceonly.lake.jobs import prerequisites
 from onceonly.lake.jobs.case import judge, open_case
-from onceonly.lake.jobs.finding import find
-from onceonly.lake.jobs.reporting import write_report
+from onceonly.lake.jobs.findings import find
+from onceonly.lake.jobs.page import write_report
 from onceonly.lake.jobs.session import Lakes, directories, start
-from onceonly.lake.jobs.tabling import TABLES_FOLDER, folder, write_tables
+from onceonly.lake.jobs.tables import TABLES_FOLDER, folder, write_tables
 from onceonly.lake.page.findings import InvariantResult, Judged
 from onceonly.lake.reports.budgets import Terms
 from onceonly.lake.reports.sla import SlaTarget

@@ -1,7 +1,7 @@
-"""`compact`: the small folders of many batches into few, and those that nobody holds removed."""
+"""`compact`: merges the small folders of many batches, and removes those that nobody reads."""
 
 from onceonly.lake import compaction, manifest
-from onceonly.lake.jobs.ingesting import IngestSummary
+from onceonly.lake.jobs.ingestion import IngestSummary
 from onceonly.lake.jobs.session import Lakes, directories, start
 
 
@@ -10,8 +10,8 @@ def compact(
 ) -> IngestSummary:
     """Fold the small folders of many batches into one; no verdict changes.
 
-    Folders whose place was taken more than `keep_s` seconds ago are removed: no job that began to
-    read before then may still run. Raises `LocalError` (NoLake, NoJava).
+    Folders that were replaced more than `keep_s` seconds ago are removed: no job may still run that
+    began to read them before that. Raises `LocalError` (NoLake, NoJava).
     """
     spark = start(lake, master)
     found = manifest.shelves(directories(lake))

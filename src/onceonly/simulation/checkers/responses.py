@@ -1,7 +1,7 @@
 """Business responses: what shows by them, what is late, and what is done about it (level 5, R-21).
 
-Knows the rows of whoever awaits a response, and the responses that came to it. How questions end
-is `asking`'s matter, and what the asked one says `answering`'s.
+Knows the rows of the machine that awaits a response, and the responses that came to it. `inquiries`
+judges how questions end, and `answers` what the asked machine says.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,9 @@ from onceonly.message.instant import NS_PER_S, US_PER_S
 from onceonly.message.profile import Profile
 from onceonly.message.signals import InquiryKind, ReportedProcessing
 from onceonly.message.terms import DeliveryTerms, Remedy
-from onceonly.simulation.checkers.asking import (
+from onceonly.simulation.checkers.case import NEVER, WorldCase
+from onceonly.simulation.checkers.course import Course
+from onceonly.simulation.checkers.inquiries import (
     ACKNOWLEDGED,
     ENDS,
     NO_ANSWER,
@@ -28,8 +30,6 @@ from onceonly.simulation.checkers.asking import (
     is_question,
     said_in,
 )
-from onceonly.simulation.checkers.case import NEVER, WorldCase
-from onceonly.simulation.checkers.course import Course
 from onceonly.simulation.checkers.letter import LetterKind
 from onceonly.simulation.checkers.sender import surely_left
 from onceonly.simulation.checkers.violation import Violation
@@ -203,7 +203,7 @@ def _overdue(
         InquiryKind.CANCEL: processing == ReportedProcessing.NOT_STARTED
         and rules.when_not_started is Remedy.CANCEL,
     }
-    # An answer behind its time finds nobody who asks, and an operator knows that.
+    # If an answer comes too late, nobody asks any more, and an operator knows that.
     is_timely = not is_operators(case, course, NO_ANSWER)
     is_steady = is_timely and case.next_death(course.node, report.order) == NEVER
     is_over = report.at_ns + CLIENT_WAIT_NS + SLACK_NS < case.end_ns

@@ -1,8 +1,8 @@
 """Questions about a message, the answers, and what follows from them (R-21; I29, I44).
 
-Knows the rows and letters of whoever asks, and what the asked one writes down. A recovery is over
-by a word about the message, or an operator knows: in between it is in the store. That answers are
-true is `time_and_store`'s matter.
+Knows the rows and letters of the machine that asks, and what the asked one writes down. A recovery
+ends when something is said about the message, or an operator is told; until then it is in the
+store. `answers` judges whether answers are true.
 """
 
 from collections.abc import Iterator
@@ -227,7 +227,7 @@ def _budget(case: WorldCase, course: Course, terms: DeliveryTerms) -> Iterator[V
     for kind in (InquiryKind.STATUS, InquiryKind.RESPONSE):
         rows = [row for row in course.out if is_question(row, kind)]
         deaths = case.deaths_between(course.node, 0, NEVER)
-        # A recovery of what the application had been told of before has no notice to show.
+        # If the application had been told before, the recovery causes no notice.
         untold = sum(
             row.record.event is Event.EXHAUSTED and row not in causes for row in course.out
         )
@@ -364,7 +364,7 @@ def _new_version(case: WorldCase, course: Course, terms: DeliveryTerms) -> Itera
     cancelled = course.first_out(Event.CANCELLED)
     if cancelled is None or is_replaced or not is_rule:
         return
-    # What was late, and taken back for that, is not replaced.
+    # A message that was cancelled because its response was late is not replaced.
     if not any(row.record.event is Event.RESPONSE_OVERDUE for row in course.out):
         yield _at("R-21", course, "taken back by rule, and not sent under another", cancelled.order)
 

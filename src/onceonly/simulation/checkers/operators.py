@@ -1,7 +1,7 @@
-"""What operators order is done: a call that ends without an error leaves its rows.
+"""What operators ask for is done: a call that ends without an error leaves its rows.
 
-Knows the calls that are about one message (seed 004 levels 3 to 5). That closed pairs stay closed,
-and open when they are resumed, are `sequence`'s and `time_and_store`'s matters.
+Knows the calls that are about one message (seed 004 levels 3 to 5). `sequence` and `time_and_store`
+judge whether closed pairs stay closed, and open when they are resumed.
 """
 
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from onceonly.message.event import Event
 from onceonly.message.instant import NS_PER_S
 from onceonly.message.signals import InquiryKind
 from onceonly.simulation.cast import name_of
-from onceonly.simulation.checkers.acknowledging import was_long_awake
+from onceonly.simulation.checkers.acknowledgements import was_long_awake
 from onceonly.simulation.checkers.case import NEVER, WorldCase
 from onceonly.simulation.checkers.course import Course
 from onceonly.simulation.checkers.violation import Violation

@@ -63,7 +63,7 @@ class Disagreement(NamedTuple):
 
 
 class Signing(NamedTuple):
-    """Who stands for a pack."""
+    """Who signs a pack, and with which key."""
 
     by: str | None = None
     comment: str | None = None
@@ -152,9 +152,9 @@ def pack(  # noqa: PLR0913 - because each is one choice of its caller's
 
 
 def _journals(case: JudgedCase, pair: PackScope) -> dict[str, str]:
-    """In whose journal the deeds of each of the two are: a gateway may have several PartyIds.
+    """The journal in which each of the two parties is: a gateway may have several PartyIds.
 
-    Of two whose deeds one journal tells it is the witness of the one that it is called by.
+    If one journal has both parties, it is the witness of the party after which it is named.
     """
     ours = witnesses(case.coverage).where(F.col("holder").isin(pair.one, pair.other))
     found = {row["holder"]: row["journal"] for row in runner.rows(ours, ROWS_MAX)}
@@ -223,7 +223,7 @@ def verify(
     allow_unchained: bool = False,
     master: str | None = None,
 ) -> Verification:
-    """Compute a pack anew and name everything that does not agree.
+    """Compute a pack again and name everything that does not agree.
 
     `key` is the public key or certificate, in PEM, of whoever is to have signed it. With
     `allow_unchained` rows whose hashes cannot be computed from the pack are counted and no
@@ -250,7 +250,7 @@ def verify(
         return Verification(claimed, [*found, *strange], signed, 0)
     spark = runner.session(master, APP_NAME, journal_bytes=None)
     try:
-        with activity.step(spark, "rows, lives and verdicts anew"):
+        with activity.step(spark, "rows, lives and verdicts again"):
             differing, unchained = _compare(spark, where, claimed, allow_unchained=allow_unchained)
     except (PySparkException, Py4JError) as error:
         what = f"cannot be read: {' '.join(str(error).split())[:200]}"
@@ -259,7 +259,7 @@ def verify(
 
 
 def _strange(where: Path) -> list[Disagreement]:
-    """What would be in the pack unverified.
+    """Entries of the pack that would not be verified.
 
     Spark passes over hidden files, and takes a column from the name of a folder rather than from
     the files in it.
@@ -277,7 +277,7 @@ def _strange(where: Path) -> list[Disagreement]:
 
 
 def _unreadable(where: Path) -> list[Disagreement]:
-    """What no reader of rows may be given: other columns, other sizes, other numbers than rows."""
+    """Files that must not be read as rows: other columns, sizes or numbers than rows have."""
     files = [
         (file, schema.names)
         for name, schema in _SCHEMAS.items()

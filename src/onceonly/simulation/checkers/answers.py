@@ -1,9 +1,9 @@
 """What a machine says of a message when it is asked, and what its own application may say (I44).
 
-Knows how a message stood at every place in the order, by the rows of whoever has it. An answer is
-true if it was so at some time between the question's arrival and the answer; which of two commits
-in one instant came first nobody outside can tell. Seed 004 levels 3 and 5, S4-22 to S4-26; what an
-asker makes of an answer is `asking`'s matter.
+Knows the state of a message at every place in the order, from the rows of the machine that has it.
+An answer is true if it was true at some time between the arrival of the question and the answer: an
+observer cannot tell which of two commits in one instant came first. Seed 004 levels 3 and 5, S4-22
+to S4-26; `inquiries` judges what follows from an answer.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from onceonly.message.signals import MessageStatus, ReportedProcessing
 from onceonly.message.terms import DeliveryTerms
 from onceonly.message.word import Word, changed
 from onceonly.protocol.receiving import ProcessingState
-from onceonly.simulation.checkers.acknowledging import was_long_awake
+from onceonly.simulation.checkers.acknowledgements import was_long_awake
 from onceonly.simulation.checkers.case import NEVER, WorldCase
 from onceonly.simulation.checkers.course import Coming, Course, Going
 from onceonly.simulation.checkers.letter import LetterKind
@@ -271,7 +271,7 @@ def _processing(course: Course) -> Iterator[Violation]:
 def _taken_back(case: WorldCase, course: Course) -> Iterator[Violation]:
     """After a tombstone nothing is stored, handed over or worked on (R-08).
 
-    Nor is it set again, as long as it is remembered: who asks twice hears the same word.
+    It is also not set again while it is remembered: an asker that asks twice gets the same answer.
     """
     confirmed = course.first_into(Event.CANCEL_CONFIRMED)
     if confirmed is None:
