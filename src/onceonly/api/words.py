@@ -1,7 +1,7 @@
 """The words of the API: what a member with a closed list of values can be.
 
-They are a contract of their own, since a client knows nothing of the machines behind them. A test
-holds each equal to the Enum that the gateway shows by it.
+They are a contract of their own, since a client knows nothing of the gateway's machines. A test
+compares each with the Enum that the gateway shows by it.
 """
 
 from typing import Literal

@@ -101,7 +101,7 @@ class Api(JobCalls):
         self._readers = asyncio.Semaphore(READERS_MAX)
 
     def application(self, access: Access) -> Any:
-        """The ASGI application behind `access`."""
+        """The ASGI application, guarded by `access`."""
         document = ascii_json(openapi_document(needs_token=access.needs_token))
         self._document = document
         routes: dict[str, PathRoute] = {}
