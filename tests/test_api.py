@@ -118,6 +118,13 @@ def test_an_operation_is_named_once_and_its_refusals_exist() -> None:
     assert {name for one in OPERATIONS for name in (*one.refusals, *EVERYWHERE)} <= REFUSALS.keys()
 
 
+def test_two_schemas_have_two_names() -> None:
+    """A generated client has a class for each; two of one name would become one."""
+    bodies = {kind for one in OPERATIONS for kind in (one.body_type, one.answer_type)}
+    names = [kind.__name__ for kind in bodies]
+    assert len(set(names)) == len(names)
+
+
 def test_no_route_is_without_a_declaration() -> None:
     """Routes are made of the declared operations; each has one method that serves it."""
     served = [operation.name for operation, _ in calls_of(Api)]

@@ -57,6 +57,9 @@ def _field(field: inspect.Field) -> Field:
 
 def from_texts(declared: type[W], given: Sequence[tuple[str, str]]) -> W:
     """The value of a query, a path or a head: nothing but what is declared, and each once."""
+    if not given:
+        made: W = _made_of_nothing(declared)
+        return made
     fields = fields_of(declared)
     names = [name for name, _ in given]
     check_names(names, fields, "parameter")
@@ -76,6 +79,9 @@ def from_path(declared: type[W], steps: Mapping[str, Any]) -> W:
 
 def from_members(declared: type[W], given: Mapping[str, Any]) -> W:
     """The value of a JSON object."""
+    if not given:
+        made: W = _made_of_nothing(declared)
+        return made
     fields = fields_of(declared)
     check_names(given, fields, "member")
     values: dict[str, Any] = {}
@@ -98,6 +104,12 @@ def _of_json(field: Field, value: Any) -> Any:
             return checked(field, int(value))
         case _:
             return checked(field, value)
+
+
+@cache
+def _made_of_nothing(declared: type[W]) -> W:
+    """The value where nothing is given, as for most calls; words are frozen, so one will do."""
+    return _made(declared, fields_of(declared), {})
 
 
 def _made(declared: type[W], fields: Mapping[str, Field], values: Mapping[str, Any]) -> W:
@@ -186,9 +198,13 @@ def _is_between(least: float | None, value: float, most: float | None) -> bool:
 def _is_text(kind: inspect.StrType, text: str) -> bool:
     if not (kind.min_length or 0) <= len(text) <= (kind.max_length or len(text)):
         return False
-    # `$` of Python also stands in front of a last line feed; of JSON Schema, at the end alone.
-    pattern = None if kind.pattern is None else kind.pattern.replace("$", r"\Z")
-    return pattern is None or re.search(pattern, text) is not None
+    return kind.pattern is None or _compiled(kind.pattern).search(text) is not None
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """`$` of Python also stands in front of a last line feed; of JSON Schema, at the end alone."""
+    return re.compile(pattern.replace("$", r"\Z"))
 
 
 def _expected(kind: inspect.Type) -> str:
