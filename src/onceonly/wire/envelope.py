@@ -32,7 +32,7 @@ from onceonly.wire.mime import (
     part_media_type,
 )
 from onceonly.wire.package_type import PACKAGE_TYPE, read_package_type
-from onceonly.wire.registry import codec_of
+from onceonly.wire.registry import codec_of, find_by_version
 from onceonly.wire.splice import spliced
 from onceonly.wire.splitter import (
     PartBegun,
@@ -40,10 +40,12 @@ from onceonly.wire.splitter import (
     PartEnded,
     PartEvent,
     Splitter,
+    check_boundary,
     in_part,
 )
 from onceonly.wire.transfer import Transfer, transfer_of
 from onceonly.wire.version import check_same, profile_of
+from onceonly.wire.whole import find_parts
 from onceonly.wire.xml import Element, parse
 
 __all__ = [
@@ -60,6 +62,8 @@ __all__ = [
     "forward",
 ]
 
+_PLAIN_IDS: Final = re.compile(r"[!-$&-;=?-~]{1,250}+(?:\n[!-$&-;=?-~]{1,250}+)*+")
+"""Content-IDs, one per line, each of which can be read in one way only."""
 _BOUNDARY_TOKEN: Final = re.compile(r"[0-9A-Za-z]{16,48}")
 
 
@@ -88,14 +92,15 @@ def encode(
     (`boundary_for`). Timestamps lose what they have below the millisecond. Raises `LocalError`:
     InvalidText for what the wire cannot carry, SemanticsNotOnWire, ReservedService.
     """
-    document = codec_of(profile).write(content, routing).encode()
+    codec = codec_of(profile)
+    document = codec.write(content, routing).encode()
     payloads = content.payloads if isinstance(content, Message) else ()
     # No line of the document begins with two hyphens, so the boundary cannot occur in it.
     return _package(
         document,
         "utf-8",
         payloads,
-        profile=profile,
+        version=codec.version,
         boundary=boundary,
         root_content_id=root_content_id,
     )
@@ -106,15 +111,14 @@ def _package(
     charset: str,
     payloads: tuple[Payload, ...],
     *,
-    profile: Profile,
+    version: str,
     boundary: str,
     root_content_id: str,
 ) -> Package:
     if not is_boundary(boundary):
         raise LocalError("InvalidText", "not a boundary of RFC 2046")
     _check_writable(payloads, root_content_id)
-    version = f'version="{codec_of(profile).version}"'
-    header_type = f'{names.HEADER_TYPE}; {version}; charset="{charset}"'
+    header_type = f'{names.HEADER_TYPE}; version="{version}"; charset="{charset}"'
     before = f"--{boundary}\r\n{_part_head(header_type, root_content_id)}".encode() + document
     segments = []
     for payload in payloads:
@@ -122,18 +126,28 @@ def _package(
         segments.append(before + f"\r\n--{boundary}\r\n{head}".encode())
         before = b""
     segments.append(before + f"\r\n--{boundary}--\r\n".encode())
-    content_type = f'{PACKAGE_TYPE}; {version}; boundary="{boundary}"; start="<{root_content_id}>"'
+    content_type = (
+        f'{PACKAGE_TYPE}; version="{version}"; boundary="{boundary}"; start="<{root_content_id}>"'
+    )
     return Package(content_type, tuple(segments))
 
 
 def _check_writable(payloads: tuple[Payload, ...], root_content_id: str) -> None:
-    content_ids = [root_content_id, *(payload.content_id for payload in payloads)]
+    content_ids = [root_content_id, *[payload.content_id for payload in payloads]]
+    lines = "\n".join(content_ids)
+    if _PLAIN_IDS.fullmatch(lines) is None or lines.count("\n") >= len(content_ids):
+        _check_content_ids(content_ids)
+    elif len(set(content_ids)) < len(content_ids):
+        raise LocalError("InvalidText", "a Content-ID stands there twice")
+    for payload in payloads:
+        check_writable_type(payload.content_type)
+
+
+def _check_content_ids(content_ids: list[str]) -> None:
     read_as = [name for content_id in content_ids for name in content_ids_of(content_id)]
     if not all(map(is_content_id, content_ids)) or len(set(read_as)) < len(read_as):
         # Twice also where one is the other, percent-encoded: a reader could take either.
         raise LocalError("InvalidText", "a Content-ID is malformed, or stands there twice")
-    for payload in payloads:
-        check_writable_type(payload.content_type)
 
 
 def _part_head(content_type: str, content_id: str) -> str:
@@ -182,7 +196,7 @@ def forward(
         document,
         charset,
         content.payloads if isinstance(content, Message) else (),
-        profile=envelope.profile,
+        version=codec.version,
         boundary=boundary,
         root_content_id=root_content_id,
     )
@@ -214,11 +228,16 @@ class Decoder:
         self._limits = limits
         self._open_sink = open_sink
         self._admit = admit
-        self._is_admitted = False
-        boundary, self._start, version = read_package_type(content_type, limits)
+        self.is_admitted = False
+        """Whether the header was read, and `admit` let it pass."""
+        self._boundary, self._start, version = read_package_type(content_type, limits)
         self._declared = _find_profile(version)
-        self._splitter = Splitter(boundary, limits)
-        self._transfer: Transfer = transfer_of("binary")
+        check_boundary(self._boundary)
+        self._splitter: Splitter | None = None
+        """Reads what has no short way, from its first byte."""
+        self._whole_bytes = 0
+        """Of the package that had it."""
+        self._transfer: Transfer | None = None
         self._charset: str | None = None
         self._header = bytearray()
         self._root: Element | None = None
@@ -246,19 +265,37 @@ class Decoder:
     def feed(self, data: bytes) -> None:
         """Read the next piece. Raises `RemoteError`."""
         splitter = self._splitter
-        splitter.add(data)
-        while (part := splitter.find_part()) is not None:
-            self._begin_part(part.head)
-            if part.data:
-                self._take(part.data)
-            self._end_part()
-        for event in splitter.events():
+        if splitter is None:
+            if not self._whole_bytes and self._read_whole(data):
+                return
+            splitter = self._begin_splitting()
+        for event in splitter.feed(data):
             self._apply(event)
+
+    def _read_whole(self, data: bytes) -> bool:
+        """Read all of a package by the short way, or nothing."""
+        parts = find_parts(data, self._boundary, self._limits)
+        if parts is None:
+            return False
+        self._whole_bytes = len(data)
+        for head, content in parts:
+            self._begin_part(head)
+            if content:
+                self._take(content)
+            self._end_part()
+        return True
+
+    def _begin_splitting(self) -> Splitter:
+        splitter = self._splitter = Splitter(self._boundary, self._limits)
+        if self._whole_bytes:
+            splitter.skip(self._whole_bytes)
+        return splitter
 
     def finish(self) -> Envelope:
         """The whole package, once every piece was fed. Raises `RemoteError`."""
-        for event in self._splitter.finish():
-            self._apply(event)
+        if not self._whole_bytes:
+            for event in (self._splitter or self._begin_splitting()).finish():
+                self._apply(event)
         document = self._document
         assert document is not None, "the splitter refuses a package without a part"
         missing = document.labels.keys() - self._documents.keys()
@@ -281,7 +318,7 @@ class Decoder:
 
     def _apply(self, event: PartEvent) -> None:
         if isinstance(event, PartBegun):
-            self._begin_part(event.head)
+            self._begin_part(event.head, is_whole=False)
             return
         try:
             data = self._decoded(event)
@@ -294,15 +331,18 @@ class Decoder:
 
     def _decoded(self, event: PartBytes | PartEnded) -> bytes:
         """What the event brings of the part, its transfer encoding undone."""
+        assert self._transfer is not None, "the part began before"
         if isinstance(event, PartBytes):
             return self._transfer.decode(event.data)
         return self._transfer.finish()
 
-    def _begin_part(self, head: PartHead) -> None:
+    def _begin_part(self, head: PartHead, *, is_whole: bool = True) -> None:
+        """`is_whole`: its bytes come at once, and are what they stand for."""
         self._number += 1
         self._head = head
         try:
-            self._transfer = transfer_of(head.transfer_encoding)
+            if not is_whole:
+                self._transfer = transfer_of(head.transfer_encoding)
             if self._document is None:
                 self._begin_header(head)
             else:
@@ -381,14 +421,9 @@ class Decoder:
             self._document = header.read(self._root, self._declared, self._limits)
         self._names = _names_of(self._document)
         self._admit(self._document)
-        self._is_admitted = True
+        self.is_admitted = True
         if self._root is not None:
             header.learn(document, self._charset, self._declared, self._limits)
-
-    @property
-    def is_admitted(self) -> bool:
-        """Whether the header was read, and `admit` let it pass."""
-        return self._is_admitted
 
     def _end_payload(self, document: Document) -> None:
         content_type, content_id = self._head.content_type, self._head.content_id
@@ -411,6 +446,8 @@ def _names_of(document: Document) -> dict[str, str]:
     A cid: URI is the Content-ID as it stands, else percent-decoded (RFC 2392). Raises
     `RemoteError` (MimeProblem) where two references could mean one part.
     """
+    if "%" not in "".join(document.labels):
+        return dict(zip(document.labels, document.labels, strict=True))
     found: dict[str, str] = {}
     for reference in document.labels:
         for content_id in content_ids_of(reference):
@@ -425,4 +462,4 @@ def _names_of(document: Document) -> dict[str, str]:
 
 
 def _find_profile(version: str | None) -> Profile | None:
-    return None if version is None else profile_of(version)
+    return None if version is None else find_by_version(version) or profile_of(version)

@@ -6,7 +6,6 @@ be stamped anew for each transmission are not in it. Both parties journal it, so
 message that was ever sent; golden values pin it.
 """
 
-from collections.abc import Iterator
 from functools import lru_cache
 from hashlib import sha256
 
@@ -40,18 +39,17 @@ def header_digest(message: Message, profile: Profile) -> str:
         message.action,
         message.message_id,
         message.ref_to_message_id,
-        "" if message.leaves_semantics else message.semantics.value,
+        "" if message.leaves_semantics else message.semantics,
         len(message.payloads),
-        *(_media_type(payload.content_type) for payload in message.payloads),
+        *[_media_type(payload.content_type) for payload in message.payloads],
     )
     return sha256(as_text(said).encode()).hexdigest()
 
 
-def _party(ids: tuple[PartyId, ...]) -> Iterator[str | int | None]:
-    yield len(ids)
-    for party in ids:
-        yield party.type
-        yield party.value
+@lru_cache(maxsize=1024)
+def _party(ids: tuple[PartyId, ...]) -> tuple[str | int | None, ...]:
+    """Kept, since an agreement has two of them for ever."""
+    return (len(ids), *(said for party in ids for said in (party.type, party.value)))
 
 
 @lru_cache(maxsize=256)

@@ -5,7 +5,8 @@ answer, leaves one journal row, and stores nothing. What becomes of a business m
 agreement is `arrivals`' to know.
 """
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Coroutine, Sequence
+from typing import Any
 
 from onceonly.gateway.bugs import Bugs
 from onceonly.gateway.desk import Desk
@@ -113,16 +114,19 @@ class Receiver:
         await self._hand_overs.start()
         await self._desk.failure_notices.start()
 
-    async def receive(self, request: Request, chunks: AsyncIterator[bytes]) -> TransportAnswer:
+    def receive(
+        self, request: Request, chunks: AsyncIterator[bytes]
+    ) -> Coroutine[Any, Any, TransportAnswer]:
         """The transport's `Receive`: take one package in and answer its transport."""
-        return await self._receive_contained(request, chunks, _caller_of(request))
+        caller = Caller(request.transport, request.peer, request.certificate)
+        return self._receive_contained(request, chunks, caller)
 
-    async def receive_reply(
+    def receive_reply(
         self, request: Request, chunks: AsyncIterator[bytes], answered: Answered
-    ) -> TransportAnswer:
+    ) -> Coroutine[Any, Any, TransportAnswer]:
         """The same for a package that came back in an answer, which cannot be answered itself."""
         caller = Caller(request.transport, request.peer, answered=answered)
-        return await self._receive_contained(request, chunks, caller)
+        return self._receive_contained(request, chunks, caller)
 
     async def _receive_contained(
         self,
@@ -151,20 +155,24 @@ class Receiver:
     ) -> TransportAnswer:
         sinks: list[Sink] = []
         decoder: Decoder | None = None
-        admission = _Admission()
+        admitted: AdmittedMessage | Route | None = None
+
+        def admit(document: Document) -> None:
+            nonlocal admitted
+            admitted = self._admit(document, caller)
+
+        def open_sink(_: PartHead) -> Sink:
+            sinks.append(self._spool.open_sink())
+            return sinks[-1]
+
         try:
             self._refuse_announced_excess(request)
-            decoder = Decoder(
-                request.content_type,
-                self._sink_opener(sinks),
-                self._limits,
-                admit=lambda document: admission.note(self._admit(document, caller)),
-            )
+            decoder = Decoder(request.content_type, open_sink, self._limits, admit=admit)
             with self._doorstep.enter(caller.address) as place:
                 async for chunk in chunks:
                     _feed(decoder, chunk, place)
                 envelope = decoder.finish()
-            return await self._take(envelope, sinks, admission.result, caller)
+            return await self._take(envelope, sinks, admitted, caller)
         except NotEntitled as error:
             about = decoder.about if decoder else None
             return await self._refuse_caller(error, about, request, caller)
@@ -247,14 +255,6 @@ class Receiver:
         for one in self._told(row, about, caller):
             await self._refusals.write(one)
         return TransportAnswer(403, ErrorCode.SECURITY_FAILURE.value, reason=_SHOWS_NOTHING)
-
-    def _sink_opener(self, sinks: list[Sink]) -> Callable[[PartHead], Sink]:
-        def open_sink(_: PartHead) -> Sink:
-            sink = self._spool.open_sink()
-            sinks.append(sink)
-            return sink
-
-        return open_sink
 
     async def _take(
         self,
@@ -501,22 +501,6 @@ class Receiver:
         if agreement is None or not is_entitled(caller, agreement):
             return None
         return agreement
-
-
-class _Admission:
-    """What `Receiver._admit` said of the package that is being read."""
-
-    def __init__(self) -> None:
-        self.result: AdmittedMessage | Route | None = None
-
-    def note(self, result: AdmittedMessage | Route | None) -> None:
-        """Keep it for the end of the package."""
-        self.result = result
-
-
-def _caller_of(request: Request) -> Caller:
-    """The caller of a package that came to one of our endpoints."""
-    return Caller(request.transport, request.peer, request.certificate)
 
 
 def _name_of(about: About | None) -> str:
