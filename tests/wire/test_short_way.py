@@ -225,6 +225,61 @@ def test_a_package_of_nothing_is_refused():
         assert seen == []
 
 
+TWO = BY_NAME["rm-2000 two payloads"]
+IDS = [one.decode() for one in re.findall(rb"Content-ID: <([^>]+)>", TWO.body)]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (f"\r\n\r\n{DATAS[0].decode()}\r\n", "\r\n\r\n\r\n"),
+        (f"Content-ID: <{IDS[0]}>", "Content-ID: <another>"),
+        (f"Content-ID: <{IDS[1]}>", "Content-ID: <another>"),
+        (f"Content-ID: <{IDS[1]}>", f"Content-ID: <{IDS[0]}>"),
+        (f"Content-ID: <{IDS[1]}>", f"Content-ID: <{IDS[2]}>"),
+        (f"cid:{IDS[1]}", "cid:another"),
+        (f"cid:{IDS[1]}", f"cid:{IDS[0]}"),
+        (f"cid:{IDS[1]}", f"CID:{IDS[1]}"),
+        (IDS[1], "po%41"),
+        (f"cid:{IDS[1]}", f"cid:%{ord(IDS[1][0]):x}{IDS[1][1:]}"),
+        ("Content-Type: application/vnd.eb+xml", "Content-Type: application/xml"),
+        ("Content-Type: application/vnd.eb+xml", "Content-Type: xml"),
+        ('; version="0.21"; charset', "; charset"),
+        ('; version="0.21"; charset', '; version="0.93"; charset'),
+        ('; version="0.21"; charset', '; version="0.2"; charset'),
+        ('; version="0.21"; charset', '; version="1.0"; charset'),
+        ('; charset="utf-8"', ""),
+        ('; charset="utf-8"', '; charset="utf-16"'),
+    ],
+)
+@pytest.mark.parametrize(
+    "said", [TWO.content_type, TWO.content_type.replace('version="0.21"; ', "")]
+)
+def test_both_ways_agree_of_what_a_header_and_its_payloads_say_of_one_another(old, new, said):
+    """Names that meet or miss one another, versions that agree or not."""
+    body = TWO.body.replace(old.encode(), new.encode())
+    assert body != TWO.body
+    for _ in range(3):
+        assert told(said, [body], DEFAULT) == long_way(said, body, DEFAULT)
+
+
+@pytest.mark.parametrize("start", ["", '; start="<another>"'])
+def test_both_ways_agree_of_a_start(start):
+    """It may be absent; it may not name another part."""
+    said = re.sub(r'; start="[^"]*"', start, MESSAGE.content_type)
+    assert told(said, [MESSAGE.body], DEFAULT) == long_way(said, MESSAGE.body, DEFAULT)
+
+
+def test_a_payload_that_nobody_announced_is_refused_on_both_ways():
+    """Behind a document without a Manifest."""
+    sample = BY_NAME["rm-2000 acknowledgement"]
+    part = b"\r\nContent-Type: a/b\r\nContent-ID: <a>\r\n\r\nx\r\n--" + BOUNDARY
+    body = sample.body.removesuffix(b"--\r\n") + part + b"--\r\n"
+    answer = told(sample.content_type, [body], DEFAULT)
+    assert answer == long_way(sample.content_type, body, DEFAULT)
+    assert answer[0][0] is ErrorCode.MIME_PROBLEM
+
+
 # --- Frames -------------------------------------------------------------------------------------
 
 

@@ -28,10 +28,8 @@ def header_digest(message: Message, profile: Profile) -> str:
     `message` is as its header has it, with every PartyId that is named there, and not yet under
     the names of an agreement.
     """
+    parties = _parties(profile.name, message.from_ids, message.to_ids)
     said = (
-        profile.name,
-        *_party(message.from_ids),
-        *_party(message.to_ids),
         message.agreement_id,
         message.conversation_id,
         None,  # No profile has a type of Service yet.
@@ -43,13 +41,18 @@ def header_digest(message: Message, profile: Profile) -> str:
         len(message.payloads),
         *[_media_type(payload.content_type) for payload in message.payloads],
     )
-    return sha256(as_text(said).encode()).hexdigest()
+    return sha256(f"{parties}|{as_text(said)}".encode()).hexdigest()
 
 
 @lru_cache(maxsize=1024)
-def _party(ids: tuple[PartyId, ...]) -> tuple[str | int | None, ...]:
-    """Kept, since an agreement has two of them for ever."""
-    return (len(ids), *(said for party in ids for said in (party.type, party.value)))
+def _parties(profile: str, from_ids: tuple[PartyId, ...], to_ids: tuple[PartyId, ...]) -> str:
+    """What the text of a header begins with; kept, since an agreement has one for ever."""
+    said: list[object] = [profile]
+    for ids in (from_ids, to_ids):
+        said.append(len(ids))
+        for party in ids:
+            said += (party.type, party.value)
+    return as_text(said)
 
 
 @lru_cache(maxsize=256)

@@ -7,10 +7,13 @@ no short way: `splitter` reads it then, from its beginning, and says what is wro
 holds both to the same answer.
 """
 
+from functools import lru_cache
 from typing import Final
 
+from onceonly.message.errors import RemoteError
+from onceonly.wire import names
 from onceonly.wire.limits import Limits
-from onceonly.wire.mime import PLAIN_HEAD, PartHead, find_known_head
+from onceonly.wire.mime import PLAIN_HEAD, PartHead, find_known_head, part_media_type
 
 Part = tuple[PartHead, bytes]
 """The head of a part, and its bytes."""
@@ -47,3 +50,15 @@ def find_parts(package: bytes, boundary: str, limits: Limits) -> list[Part] | No
         parts.append((head, data))
         at = 0
     return parts
+
+
+@lru_cache(maxsize=64)
+def find_header_type(content_type: str, limits: Limits) -> tuple[str | None, str | None] | None:
+    """The charset and the version of the header part of this type; None where it is none."""
+    try:
+        media_type = part_media_type(content_type, limits)
+    except RemoteError:
+        return None
+    if media_type.essence != names.HEADER_TYPE:
+        return None
+    return media_type.parameters.get("charset"), media_type.parameters.get("version")
