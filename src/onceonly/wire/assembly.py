@@ -42,8 +42,6 @@ class Assembly:
     ) -> None:
         self._limits = limits
         self._takers = takers
-        self.is_admitted = False
-        """Whether the header was read, and `admit` let it pass."""
         self._start = start
         self._declared = declared
         self._splitter = Splitter(boundary, limits)
@@ -207,7 +205,6 @@ class Assembly:
             self._document = header.read(self._root, self._declared, self._limits)
         self._names = _names_of(self._document)
         self._takers.admit(self._document)
-        self.is_admitted = True
         if self._root is not None:
             header.learn(document, self._charset, self._declared, self._limits)
 

@@ -199,7 +199,8 @@ class Decoder:
         self._boundary, self._start, self._version = read_package_type(content_type, limits)
         self._declared = find_declared(self._version)
         check_boundary(self._boundary)
-        self._is_admitted = False
+        self.is_admitted = False
+        """Whether the header was read, and `admit` let it pass."""
         self._document: Document | None = None
         self._envelope: Envelope | None = None
         self._whole_bytes = 0
@@ -214,11 +215,6 @@ class Decoder:
         if self._document is not None:
             return about(self._document)
         return None if self._assembly is None else self._assembly.about
-
-    @property
-    def is_admitted(self) -> bool:
-        """Whether the header was read, and `admit` let it pass."""
-        return self._is_admitted or (self._assembly is not None and self._assembly.is_admitted)
 
     def feed(self, data: bytes) -> None:
         """Read the next piece. Raises `RemoteError`."""
@@ -237,7 +233,7 @@ class Decoder:
                 self._start,
                 self._declared,
                 self._limits,
-                Takers(self._open_sink, self._admit),
+                Takers(self._open_sink, self._let_in),
             )
             if self._document is not None:
                 self._assembly.skip(self._whole_bytes)
@@ -253,8 +249,7 @@ class Decoder:
         if document is None or not _are_named(document.labels, root, payload_parts):
             return False
         self._document, self._whole_bytes = document, len(data)
-        self._admit(document)
-        self._is_admitted = True
+        self._let_in(document)
         payloads: list[Payload] = []
         sinks: list[PayloadSink] = []
         for head, part in payload_parts:
@@ -272,6 +267,10 @@ class Decoder:
             content = changed(content, payloads=tuple(payloads))
         self._envelope = Envelope(content, document.routing, document.profile, text, tuple(sinks))
         return True
+
+    def _let_in(self, document: Document) -> None:
+        self._admit(document)
+        self.is_admitted = True
 
     def _find_document(self, root: PartHead, text: bytes) -> Document | None:
         """The document of a header part of which the package says nothing else than it does."""
