@@ -1,15 +1,26 @@
 """What a message says of itself."""
 
+from collections.abc import Callable
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from onceonly.message.errors import RemoteError
-from onceonly.message.identity import MessageKey, Pair, PartyId
+from onceonly.message.identity import (
+    MessageKey,
+    Pair,
+    PartyId,
+    checked_identifier,
+    checked_text,
+)
 from onceonly.message.message import (
     DeliverySemantics,
     Message,
     Payload,
     SyncReplyMode,
 )
+from onceonly.message.signals import SignalHeader
 from onceonly.message.word import changed
 
 ORDER = Message(
@@ -82,3 +93,56 @@ def test_a_response_comes_in_the_answer_only_where_its_mode_says_so():
         SyncReplyMode.RESPONSE_ONLY,
         SyncReplyMode.SIGNALS_AND_RESPONSE,
     }
+
+
+CHECKS = {
+    "message_id": (checked_identifier, "MessageId"),
+    "agreement_id": (checked_identifier, "TPAId"),
+    "conversation_id": (checked_identifier, "ConversationId"),
+    "service": (checked_text, "ServiceInterface"),
+    "action": (checked_text, "Action"),
+    "ref_to_message_id": (checked_identifier, "RefToMessageId"),
+}
+"""In the order in which a fault is told."""
+OF_SIGNALS = [field for field, (check, _) in CHECKS.items() if check is checked_identifier]
+ODD = st.text(st.sampled_from("a.\n \r\té\x7f\u2028~!"), max_size=4) | st.sampled_from(
+    ["", ".", "..", "...", "a\n", "\na", "a\nb", "a" * 255, "a" * 256, "a\n" + "b" * 254]
+)
+
+
+def refusal_of(make: Callable[[], object]) -> str | None:
+    try:
+        make()
+    except RemoteError as error:
+        return error.description
+    return None
+
+
+def check_each(fields: dict[str, str]) -> None:
+    for field, (check, name) in CHECKS.items():
+        if field in fields:
+            check(fields[field], name)
+
+
+@given(st.dictionaries(st.sampled_from(list(CHECKS)), ODD, min_size=1))
+def test_all_fields_at_once_are_checked_as_each_by_itself(fields: dict[str, str]):
+    """Whatever is in them: a line end in one of them makes no two of it."""
+    expected = refusal_of(lambda: check_each(fields))
+    assert refusal_of(lambda: changed(ORDER, **fields)) == expected
+
+
+@given(st.dictionaries(st.sampled_from(OF_SIGNALS), ODD, min_size=1))
+def test_the_header_of_a_signal_is_checked_as_each_of_its_fields(fields: dict[str, str]):
+    """Each of which may be missing."""
+    header = SignalHeader(
+        message_id="a",
+        from_ids=(),
+        to_ids=(),
+        agreement_id="a",
+        conversation_id="a",
+        timestamp_at=0,
+        ref_to_message_id="a",
+    )
+    there = {field: value for field, value in fields.items() if value}
+    expected = refusal_of(lambda: check_each(there))
+    assert refusal_of(lambda: changed(header, **fields)) == expected

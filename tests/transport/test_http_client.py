@@ -69,6 +69,14 @@ async def test_the_request_is_one_plain_post():
 ANSWERS = {
     "200": (OK, ACCEPTED),
     "204": (b"HTTP/1.1 204 No Content\r\n\r\n", Transmission(Outcome.ACCEPTED, True, 204, "")),
+    "204 twice": (
+        b"HTTP/1.1 204 No Content\r\n\r\n" * 2,
+        Transmission(Outcome.ACCEPTED, True, 204, ""),
+    ),
+    "interim and 204": (
+        b"HTTP/1.1 103 Hints\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n",
+        Transmission(Outcome.ACCEPTED, True, 204, ""),
+    ),
     "HTTP/1.0": (b"HTTP/1.0 200 OK\r\n\r\n", ACCEPTED),
     "no reason": (b"HTTP/1.1 200\r\nContent-Length: 0\r\n\r\n", ACCEPTED),
     "body": (b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nabcd", ACCEPTED),
@@ -195,7 +203,7 @@ async def test_every_answer_has_one_outcome(answer, expected):
     assert await outcome_of(answer) == expected
 
 
-@pytest.mark.parametrize("name", ["200", "named error", "chunked body", "interim answers"])
+@pytest.mark.parametrize("name", ["200", "204", "named error", "chunked body", "interim answers"])
 async def test_an_answer_split_at_any_byte_has_the_same_outcome(name):
     """Where the network cuts makes no difference."""
     answer, expected = ANSWERS[name]
@@ -479,6 +487,27 @@ async def test_one_slow_host_does_not_stall_another():
                 assert await transport.send(package(port)) == ACCEPTED
         gate.opened.set()
     assert [send.result() for send in sends] == [ACCEPTED] * 5
+
+
+async def test_those_who_wait_are_refused_when_the_time_of_each_is_up():
+    """Who came later waits on; and who is served meanwhile is not refused."""
+    gate = Gate()
+    limits = HttpClientLimits(connections_per_host_max=1, wait_s=SHORT)
+    async with endpoint(gate) as server, sender(limits) as transport, asyncio.TaskGroup() as tasks:
+        first = tasks.create_task(transport.send(package(server.port)))
+        await gate.arrival()
+        second = tasks.create_task(transport.send(package(server.port)))
+        await asyncio.sleep(SHORT / 2)
+        third = tasks.create_task(transport.send(package(server.port)))
+        async with asyncio.timeout(PATIENCE_S):
+            assert (await second).detail == "no free connection"
+            assert not third.done()
+            assert (await third).detail == "no free connection"
+        fourth = tasks.create_task(transport.send(package(server.port)))
+        await asyncio.sleep(0)
+        gate.opened.set()
+    assert first.result() == ACCEPTED
+    assert fourth.result() == ACCEPTED
 
 
 async def test_waiting_for_a_connection_is_bounded_in_time_and_number():

@@ -5,7 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onceonly.transport.http.head import RequestHead, authority_of, read_request_head
+from onceonly.transport.http.head import (
+    KNOWN_HEAD_BYTES_MAX,
+    RequestHead,
+    authority_of,
+    find_known_head,
+    read_request_head,
+)
 from onceonly.transport.http.refusal import HttpRefused
 
 LINE = b"POST /msh HTTP/1.1\r\n"
@@ -14,11 +20,17 @@ LENGTH = b"Content-Length: 4\r\n"
 CHUNKED = b"Transfer-Encoding: chunked\r\n"
 
 
+OURS = frozenset(
+    filter(None, map(authority_of, ("http://partner.example/msh", "https://[::1]:8443/msh?a")))
+)
+
+
 def read(raw: bytes, path: bytes = b"/msh") -> RequestHead:
-    ours = (authority_of("http://partner.example/msh"), authority_of("https://[::1]:8443/msh?a"))
-    return read_request_head(
-        raw, path=path, body_bytes_max=1000, authorities=frozenset(filter(None, ours))
-    )
+    return read_request_head(raw, path=path, body_bytes_max=1000, authorities=OURS)
+
+
+def find(raw: bytes, path: bytes = b"/msh") -> RequestHead | None:
+    return find_known_head(raw, path=path, body_bytes_max=1000, authorities=OURS)
 
 
 def refusal_of(raw: bytes) -> tuple[int, str | None]:
@@ -236,3 +248,100 @@ def test_a_head_that_passes_frames_the_same_for_llhttp(noise, position):
         return
     assert framing.is_complete
     assert framing.body == b"x" * head.content_length
+
+
+TYPE = b'Content-Type: multipart/related; boundary="x"\r\n'
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        HOST + TYPE + LENGTH,
+        LENGTH + HOST + TYPE,
+        HOST + TYPE.lower() + b"Accept: */*\r\n" + LENGTH.lower(),
+        TYPE + b"User-Agent: caf\xe9\r\nConnection: keep-alive\r\n" + HOST + LENGTH,
+        HOST + TYPE + b"Content-Length: 0\r\n",
+        HOST + TYPE + b"Content-Length: 007\r\n",
+        HOST + TYPE + b"Content-Length: 1000\r\n",
+    ],
+)
+def test_an_ordinary_head_goes_the_short_way(lines):
+    """Whatever stands around the two values that change."""
+    raw = LINE + lines + b"\r\n"
+    assert find(raw) == read(raw)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        HOST + LENGTH,
+        HOST + TYPE,
+        HOST + TYPE + TYPE,
+        HOST + TYPE + LENGTH + b"content-length: 4\r\n",
+        HOST + TYPE + LENGTH + b"CONTENT-LENGTH: 4\r\n",
+        HOST + TYPE + LENGTH + CHUNKED,
+        HOST + TYPE + LENGTH + b"Expect: 100-continue\r\n",
+        HOST + TYPE + LENGTH + b"Connection: close\r\n",
+        HOST + TYPE + LENGTH + b"Connection: Upgrade\r\nUpgrade: h2c\r\n",
+        HOST + TYPE + b"Content-Length: 1001\r\n",
+        HOST + TYPE + b"Content-Length: 4, 4\r\n",
+        HOST + TYPE + b"Content-Length: +4\r\n",
+        HOST + TYPE + b"Content-Length: 4 \r\n",
+        HOST + TYPE + b"Content-Length: 0000000000000000004\r\n",
+        HOST + b"Content-Type: a/b\xe9\r\n" + LENGTH,
+        HOST + TYPE + LENGTH + b"X: " + b"y" * KNOWN_HEAD_BYTES_MAX + b"\r\n",
+        TYPE + LENGTH,
+    ],
+)
+def test_a_head_that_is_not_ordinary_goes_the_long_way(lines):
+    """Which refuses it, or receives it in its own way."""
+    assert find(LINE + lines + b"\r\n") is None
+
+
+def test_a_head_is_known_for_one_path():
+    """Every endpoint of a process has its own."""
+    raw = LINE + HOST + TYPE + LENGTH + b"\r\n"
+    assert find(raw) is not None
+    assert find(raw, b"/other") is None
+
+
+@pytest.mark.parametrize("raw", [raw for raw, _ in REFUSED.values()], ids=REFUSED)
+def test_nothing_that_is_refused_has_a_short_way(raw):
+    """Also with a Content-Type, and in any place."""
+    for extended in (raw, raw + TYPE, raw + TYPE + LENGTH, raw.replace(HOST, HOST + TYPE, 1)):
+        try:
+            expected = read(extended + b"\r\n")
+        except HttpRefused:
+            assert find(extended + b"\r\n") is None
+        else:
+            assert find(extended + b"\r\n") in (None, expected)
+
+
+HEAD_PIECES = (
+    *(HOST, TYPE, LENGTH, CHUNKED, b"\r\n", b"\n", b" ", b":", b"1", b"9", b"\xe9", b"\x00"),
+    *(b"content-length: 4", b"Content-Type: ", b"Content-Length: ", b"Expect: 100-continue\r\n"),
+    *(b"Connection: close\r\n", b"Upgrade: h2c\r\n", b"X: y\r\n", b"POST", b"/msh", b"HTTP/1.0"),
+)
+
+
+@settings(max_examples=1000)
+@given(st.data())
+def test_both_ways_read_a_head_alike(data):
+    """The same values and the same body for llhttp, or nothing on the short one."""
+    raw = LINE + HOST + TYPE + b"X: y\r\n" + LENGTH + b"\r\n"
+    for _ in range(data.draw(st.integers(0, 3))):
+        at = data.draw(st.integers(0, len(raw)))
+        piece = data.draw(st.sampled_from(HEAD_PIECES) | st.binary(max_size=3))
+        raw = raw[:at] + piece + raw[at + data.draw(st.integers(0, 30)) :]
+    raw = raw[: raw.find(b"\r\n\r\n") + 4]
+    found = find(raw)
+    if found is None:
+        return
+    assert found == read(raw)
+    assert found.content_length is not None
+    framing = Framing()
+    parser = httptools.HttpRequestParser(framing)
+    parser.feed_data(raw + bytes(found.content_length))
+    assert framing.is_complete
+    assert framing.body == bytes(found.content_length)
+    assert parser.should_keep_alive()

@@ -204,6 +204,21 @@ async def test_many_pipelined_requests_wait_in_the_network():
     assert len(gate.bodies) == 400
 
 
+@pytest.mark.parametrize("size", [0, 1, 64 * 1024, 64 * 1024 + 1])
+async def test_a_request_that_comes_whole_is_the_same_after_any_other(size):
+    """Bodies that are taken at once and bodies that go through the buffer, on one connection."""
+    inbox = Inbox()
+    bodies = [bytes(size), b"in pieces", bytes(size), b"chunked", bytes(size)]
+    async with endpoint(inbox) as server, raw_client(server.port) as client:
+        for number, body in enumerate(bodies):
+            raw = chunked(b"7\r\nchunked\r\n0\r\n\r\n") if body == b"chunked" else post(body)
+            for piece in (raw[:-3], raw[-3:]) if number == 1 else (raw,):
+                await client.say(piece)
+                await asyncio.sleep(0)
+            assert (await client.hear()).startswith(b"HTTP/1.1 200 ")
+    assert inbox.bodies == bodies
+
+
 @pytest.mark.parametrize("raw", [post(), chunked(GOOD_CHUNKS["many"])], ids=["length", "chunked"])
 async def test_a_request_may_come_byte_by_byte(raw):
     """Where the network cuts makes no difference."""

@@ -13,17 +13,19 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from layout_samples import BY_NAME, DATAS, SAMPLES, Sample, edits
+from layout_samples import BY_NAME, DATAS, Sample, edits
+from layout_samples import SAMPLES as LAYOUTS
 
 from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.profile import Profile
 from onceonly.wire import header
 from onceonly.wire.document import Document
-from onceonly.wire.envelope import Decoder, PartHead
+from onceonly.wire.envelope import Decoder
 from onceonly.wire.limits import DEFAULT, Limits
-from onceonly.wire.mime import find_part_head, parse_part_head
+from onceonly.wire.mime import PLAIN_HEAD, PartHead, find_known_head, parse_part_head
 from onceonly.wire.package_type import LENGTH_MAX, parse_package_type, read_package_type
 from onceonly.wire.splitter import Splitter
+from onceonly.wire.whole import find_parts
 
 LIMITS = (
     DEFAULT,
@@ -34,6 +36,16 @@ LIMITS = (
     Limits(elements_max=25),
 )
 MESSAGE = BY_NAME["rm-2000 message"]
+
+
+def without_percent(sample: Sample) -> Sample:
+    """Its Content-IDs can be read in one way only."""
+    body = sample.body.replace(b"po%2D2", b"po-2")
+    return replace(sample, name=f"{sample.name}, plain", body=body)
+
+
+PLAIN = [without_percent(BY_NAME[f"{profile} two payloads"]) for profile in ("rm-2000", "rm-2001")]
+SAMPLES = (*LAYOUTS, *PLAIN)
 BOUNDARY = b"=_onceonly_0123456789abcdef"
 
 
@@ -134,16 +146,12 @@ def test_a_package_goes_the_short_way(sample: Sample):
     """Its parts are found whole, and its document is known."""
     boundary, _, version = read_package_type(sample.content_type, DEFAULT)
     assert version is not None
-    splitter = Splitter(boundary)
-    splitter.add(sample.body)
-    parts = []
-    while (part := splitter.find_part()) is not None:
-        parts.append(part.data)
-    assert list(splitter.events()) == []
-    assert list(splitter.finish()) == []
+    parts = find_parts(sample.body, boundary, DEFAULT)
+    assert parts is not None
     assert len(parts) == sample.body.count(BOUNDARY) - 1
-    assert parts[0] == sample.document
-    assert header.find(parts[0], "utf-8", sample.profile, DEFAULT) is not None
+    _, document = parts[0]
+    assert document == sample.document
+    assert header.find(document, "utf-8", sample.profile, DEFAULT) is not None
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.name)
@@ -207,36 +215,107 @@ def test_a_package_that_is_too_long_is_refused_before_anything_is_read(less):
         assert [type(one) for one in seen] == [Document, PartHead, str]
 
 
+@pytest.mark.parametrize("room", range(3))
+def test_an_epilogue_that_comes_later_is_counted_and_skipped(room):
+    """Behind a package that was read at once, as behind any other."""
+    limits = Limits(package_bytes_max=len(MESSAGE.body) + room)
+    for pieces in ([MESSAGE.body, b"\r\n"], [MESSAGE.body, b"\r", b"\n"]):
+        answer, seen, *_ = told(MESSAGE.content_type, pieces, limits)
+        assert [type(one) for one in seen] == [Document, PartHead, str]
+        if room < 2:
+            assert answer[0] is ErrorCode.MESSAGE_TOO_LARGE
+        else:
+            assert answer == told(MESSAGE.content_type, [MESSAGE.body], limits)[0]
+
+
+def test_a_package_of_nothing_is_refused():
+    """Also where no piece of it came."""
+    for pieces in ([], [b""]):
+        answer, seen, *_ = told(MESSAGE.content_type, pieces, DEFAULT)
+        assert answer[0] is ErrorCode.MIME_PROBLEM
+        assert seen == []
+
+
+TWO = PLAIN[0]
+IDS = [one.decode() for one in re.findall(rb"Content-ID: <([^>]+)>", TWO.body)]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (f"\r\n\r\n{DATAS[0].decode()}\r\n", "\r\n\r\n\r\n"),
+        (f"Content-ID: <{IDS[0]}>", "Content-ID: <another>"),
+        (f"Content-ID: <{IDS[1]}>", "Content-ID: <another>"),
+        (f"Content-ID: <{IDS[1]}>", f"Content-ID: <{IDS[0]}>"),
+        (f"Content-ID: <{IDS[1]}>", f"Content-ID: <{IDS[2]}>"),
+        (f"cid:{IDS[1]}", "cid:another"),
+        (f"cid:{IDS[1]}", f"cid:{IDS[0]}"),
+        (f"cid:{IDS[1]}", f"CID:{IDS[1]}"),
+        (IDS[1], "po%41"),
+        (f"cid:{IDS[1]}", f"cid:%{ord(IDS[1][0]):x}{IDS[1][1:]}"),
+        ("Content-Type: application/vnd.eb+xml", "Content-Type: application/xml"),
+        ("Content-Type: application/vnd.eb+xml", "Content-Type: xml"),
+        ('; version="0.21"; charset', "; charset"),
+        ('; version="0.21"; charset', '; version="0.93"; charset'),
+        ('; version="0.21"; charset', '; version="0.2"; charset'),
+        ('; version="0.21"; charset', '; version="1.0"; charset'),
+        ('; charset="utf-8"', ""),
+        ('; charset="utf-8"', '; charset="utf-16"'),
+    ],
+)
+@pytest.mark.parametrize(
+    "said", [TWO.content_type, TWO.content_type.replace('version="0.21"; ', "")]
+)
+def test_both_ways_agree_of_what_a_header_and_its_payloads_say_of_one_another(old, new, said):
+    """Names that meet or miss one another, versions that agree or not."""
+    body = TWO.body.replace(old.encode(), new.encode())
+    assert body != TWO.body
+    for _ in range(3):
+        assert told(said, [body], DEFAULT) == long_way(said, body, DEFAULT)
+
+
+@pytest.mark.parametrize("start", ["", '; start="<another>"'])
+def test_both_ways_agree_of_a_start(start):
+    """It may be absent; it may not name another part."""
+    said = re.sub(r'; start="[^"]*"', start, MESSAGE.content_type)
+    assert told(said, [MESSAGE.body], DEFAULT) == long_way(said, MESSAGE.body, DEFAULT)
+
+
+def test_a_payload_that_nobody_announced_is_refused_on_both_ways():
+    """Behind a document without a Manifest."""
+    sample = BY_NAME["rm-2000 acknowledgement"]
+    part = b"\r\nContent-Type: a/b\r\nContent-ID: <a>\r\n\r\nx\r\n--" + BOUNDARY
+    body = sample.body.removesuffix(b"--\r\n") + part + b"--\r\n"
+    answer = told(sample.content_type, [body], DEFAULT)
+    assert answer == long_way(sample.content_type, body, DEFAULT)
+    assert answer[0][0] is ErrorCode.MIME_PROBLEM
+
+
 # --- Frames -------------------------------------------------------------------------------------
 
 
-def parts_of(body: bytes, limits: Limits, *, is_short: bool) -> tuple[list[list[Any]], str]:
-    """Heads and bytes of the parts, and how it ended."""
+def parts_of(body: bytes, limits: Limits) -> tuple[list[tuple[Any, ...]], str]:
+    """Heads and bytes of the parts by the long way, and how it ended."""
     splitter = Splitter(BOUNDARY.decode(), limits)
-    parts: list[list[Any]] = []
-
-    def note(events: Any) -> None:
-        for event in events:
+    parts: list[tuple[Any, ...]] = []
+    try:
+        for event in (*splitter.feed(body), *splitter.finish()):
             match type(event).__name__:
                 case "PartBegun":
-                    parts.append([event.head, b""])
+                    parts.append((event.head, b""))
                 case "PartBytes":
-                    parts[-1][1] += event.data
-                case _:
-                    parts[-1].append("whole")
-
-    try:
-        if is_short:
-            splitter.add(body)
-            while (part := splitter.find_part()) is not None:
-                parts.append([part.head, part.data, "whole"])
-            note(splitter.events())
-        else:
-            note(splitter.feed(body))
-        note(splitter.finish())
+                    head, data = parts.pop()
+                    parts.append((head, data + event.data))
     except RemoteError as error:
         return parts, str(error)
     return parts, "whole"
+
+
+def check_frame(body: bytes, limits: Limits) -> bool:
+    """Whether the short way cuts it; then as the long way does."""
+    found = find_parts(body, BOUNDARY.decode(), limits)
+    assert found is None or (found, "whole") == parts_of(body, limits), body
+    return found is not None
 
 
 @pytest.mark.parametrize("with_", [b"", b"\r", b"\n", b"\r\n", b" ", b"-", b"--", b"<", b"\xe9"])
@@ -249,15 +328,15 @@ def test_both_ways_cut_a_package_alike_after_every_small_change(name, with_):
             body[:place] + with_ + body[place + 1 :],
             body[:place] + with_ + body[place:],
         ):
-            one = parts_of(edited, DEFAULT, is_short=True)
-            assert one == parts_of(edited, DEFAULT, is_short=False), edited
+            check_frame(edited, DEFAULT)
 
 
 @pytest.mark.parametrize("limits", [*LIMITS, *(Limits(part_head_bytes_max=n) for n in (60, 107))])
 def test_a_limit_of_frames_holds_on_both_ways(limits):
     """Too many parts, or too long a head."""
     body = BY_NAME["rm-2000 two payloads"].body
-    assert parts_of(body, limits, is_short=True) == parts_of(body, limits, is_short=False)
+    is_within = parts_of(body, limits)[1] == "whole"
+    assert check_frame(body, limits) == is_within
 
 
 @pytest.mark.parametrize("name", ["rm-2000 message", "rm-2000 two payloads", "rm-2001 message"])
@@ -267,8 +346,8 @@ def test_an_empty_part_is_the_same_on_both_ways(name):
     for data in DATAS:
         for line_end in (b"\r\n", b""):
             edited = body.replace(data + b"\r\n", line_end)
-            one = parts_of(edited, DEFAULT, is_short=True)
-            assert one == parts_of(edited, DEFAULT, is_short=False)
+            is_plain = line_end != b"" or edited == body
+            assert check_frame(edited, DEFAULT) == is_plain
 
 
 @pytest.mark.parametrize(
@@ -284,6 +363,17 @@ def test_a_transfer_encoding_is_undone_on_both_ways(name, encoding):
     for _ in range(2):
         short = told(sample.content_type, [body], DEFAULT)
         assert short == long_way(sample.content_type, body, DEFAULT)
+
+
+def check_head(head: bytes) -> None:
+    found = PLAIN_HEAD.match(b"\r\n" + head + b"\r\n\r\n")
+    if found is None or found.end() < len(head) + 6:
+        return
+    before, content_id, after = found.groups()
+    known = find_known_head(before, after)
+    if known is not None:
+        said = PartHead(known.content_type, content_id.decode(), known.transfer_encoding)
+        assert said == parse_part_head(head)
 
 
 @pytest.mark.parametrize(
@@ -316,8 +406,7 @@ def test_a_transfer_encoding_is_undone_on_both_ways(name, encoding):
 )  # fmt: skip
 def test_a_head_says_the_same_on_both_ways(head):
     """Or nothing on the short one."""
-    found = find_part_head(head)
-    assert found is None or found == parse_part_head(head)
+    check_head(head)
 
 
 HEAD_PIECES = (
@@ -329,8 +418,7 @@ HEAD_PIECES = (
 @given(st.lists(st.sampled_from(HEAD_PIECES), max_size=14).map(b"".join))
 def test_any_head_says_the_same_on_both_ways(head):
     """Or nothing on the short one."""
-    found = find_part_head(head)
-    assert found is None or found == parse_part_head(head)
+    check_head(head)
 
 
 # --- The Content-Type of the package ------------------------------------------------------------

@@ -185,7 +185,7 @@ def _opened(file: str) -> Iterator[BinaryIO]:
         stdin = sys.stdin.buffer
         while piece := stdin.read(PIECE_BYTES):
             held.write(piece)
-        yield held  # type: ignore[misc]  # because it is one but for its name
+        yield held  # type: ignore[misc]  # because it is one except for its name
 
 
 def _file(path: str) -> BinaryIO:

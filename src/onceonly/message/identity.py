@@ -5,6 +5,7 @@ their grammar is narrow and checked once, here. Seed 000 §5.1 (2) and (7); ruli
 """
 
 import re
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from onceonly.message.errors import ErrorCode, RemoteError
@@ -155,6 +156,12 @@ class Pair(NamedTuple):
     to_party: str
 
 
+@lru_cache(maxsize=1024)
+def pair_of(from_id: PartyId, to_id: PartyId) -> Pair:
+    """The pair of two parties. Kept: whoever has a message asks for its pair again and again."""
+    return Pair(str(from_id), str(to_id))
+
+
 class MessageKey(NamedTuple):
     """What makes two arrivals the same message: ruling R-01's (From, To, MessageId)."""
 
@@ -165,4 +172,5 @@ class MessageKey(NamedTuple):
     @property
     def pair(self) -> Pair:
         """The Sender-Receiver pair that the message belongs to."""
-        return Pair(self.from_party, self.to_party)
+        # Without the call of Python that a NamedTuple makes of its constructor.
+        return tuple.__new__(Pair, self[:2])

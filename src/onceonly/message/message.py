@@ -4,7 +4,9 @@ A `Message` is what the From-Party handed over; once prepared, none of it change
 §5.1 (4)). Payload bytes are never in it, only their description: a payload may be 100 MiB.
 """
 
+import re
 from enum import StrEnum
+from typing import Final
 
 from onceonly.message.identity import (
     MessageKey,
@@ -12,8 +14,15 @@ from onceonly.message.identity import (
     PartyId,
     checked_identifier,
     checked_text,
+    pair_of,
 )
 from onceonly.message.word import Word
+
+# What nearly all messages have, one per line: four identifiers and two texts of visible ASCII.
+_PLAIN: Final = re.compile(
+    r"(?:(?!\.\.?\n)[!-~]{1,255}+\n){4}"
+    r"(?:[!-~](?:[ -~]{0,253}[!-~])?)?\n(?:[!-~](?:[ -~]{0,253}[!-~])?)?"
+)
 
 SEQUENCE_NUMBER_MAX = 999_999_999
 """Largest SequenceNumber; the next one is 1 (seed 000 §2.2.2 b)."""
@@ -137,6 +146,18 @@ class Message(Word, kw_only=True):
     `semantics` is a placeholder until the agreement is found."""
 
     def __post_init__(self) -> None:
+        reference = self.ref_to_message_id
+        if reference is None:
+            reference = self.message_id
+        # All at once first: whoever makes a message of another one makes a dozen of them.
+        lines = (
+            f"{self.message_id}\n{self.agreement_id}\n{self.conversation_id}\n{reference}\n"
+            f"{self.service}\n{self.action}"
+        )
+        if _PLAIN.fullmatch(lines) is None:
+            self._check_each()
+
+    def _check_each(self) -> None:
         checked_identifier(self.message_id, "MessageId")
         checked_identifier(self.agreement_id, "TPAId")
         checked_identifier(self.conversation_id, "ConversationId")
@@ -147,15 +168,16 @@ class Message(Word, kw_only=True):
 
     @property
     def pair(self) -> Pair:
-        """The Sender-Receiver pair of the message."""
-        return Pair(str(self.from_ids[0]), str(self.to_ids[0]))
+        """The Sender-Receiver pair that the message travels on."""
+        return pair_of(self.from_ids[0], self.to_ids[0])
 
     @property
     def key(self) -> MessageKey:
         """The duplicate key (ruling R-01)."""
-        return MessageKey(str(self.from_ids[0]), str(self.to_ids[0]), self.message_id)
+        pair = pair_of(self.from_ids[0], self.to_ids[0])
+        return tuple.__new__(MessageKey, (*pair, self.message_id))
 
     @property
     def size_bytes(self) -> int:
         """Sum of the payload sizes."""
-        return sum(payload.size_bytes for payload in self.payloads)
+        return sum([payload.size_bytes for payload in self.payloads])

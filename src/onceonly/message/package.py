@@ -5,6 +5,8 @@ The segments are kept apart from the payloads, so that a resend has exactly the 
 R-04), while a 100 MiB payload is stored only once and is never in memory.
 """
 
+from collections.abc import Iterable
+
 from onceonly.message.message import Payload
 from onceonly.message.word import Word
 
@@ -21,6 +23,6 @@ class Package(Word):
     def __post_init__(self) -> None:
         assert self.segments, "a package has at least one segment"
 
-    def size_bytes(self, payloads: tuple[Payload, ...]) -> int:
+    def size_bytes(self, payloads: Iterable[Payload]) -> int:
         """Length of the package with these payloads in it."""
-        return sum(map(len, self.segments)) + sum(payload.size_bytes for payload in payloads)
+        return sum(map(len, self.segments)) + sum([payload.size_bytes for payload in payloads])

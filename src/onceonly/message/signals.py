@@ -5,12 +5,17 @@ RoutingHeader of the message that they are about (seed 000 §2.2.2, seed 001 §1
 ordinary PartyIds. A DeliveryFailure notice names the parties (seed 001 §1.6).
 """
 
+import re
 from enum import StrEnum
+from typing import Final
 
 from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.identity import PartyId, checked_identifier
 from onceonly.message.message import AcknowledgmentElement, DeliverySemantics
 from onceonly.message.word import Word, changed
+
+# Four identifiers of visible ASCII, one per line, each of which may be missing.
+_PLAIN: Final = re.compile(r"(?:(?!\.\.?\n)[!-~]{0,255}+\n){4}")
 
 
 class SignalHeader(Word, kw_only=True):
@@ -32,6 +37,14 @@ class SignalHeader(Word, kw_only=True):
     """MessageId of the message that the signal is about; empty in a Ping."""
 
     def __post_init__(self) -> None:
+        lines = (
+            f"{self.message_id}\n{self.agreement_id}\n{self.conversation_id}\n"
+            f"{self.ref_to_message_id}\n"
+        )
+        if _PLAIN.fullmatch(lines) is None:
+            self._check_each()
+
+    def _check_each(self) -> None:
         for value, name in (
             (self.message_id, "MessageId"),
             (self.agreement_id, "TPAId"),

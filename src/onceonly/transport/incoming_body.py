@@ -14,16 +14,16 @@ class IncomingBody:
     """An async iterator over the pieces; those that arrived meanwhile come as one piece.
 
     `taken` is called whenever the reader has taken everything or waits: then more can be read.
+    A body that came as a `whole` gets no other pieces.
     """
 
-    def __init__(self, taken: Callable[[], None]) -> None:
+    def __init__(self, taken: Callable[[], None], whole: bytes | None = None) -> None:
         self._taken = taken
-        self._pieces: list[bytes] = []
+        self._pieces: list[bytes] = [whole] if whole else []
         self._waiter: asyncio.Future[None] | None = None
         self._broken: str | None = None
-        self.is_complete = False
-        self.received_bytes = 0
-        self.buffered_bytes = 0
+        self.is_complete = whole is not None
+        self.received_bytes = self.buffered_bytes = len(whole or b"")
 
     def feed(self, piece: bytes) -> None:
         """Add a piece that arrived. After `break_off` it is thrown away."""

@@ -4,7 +4,8 @@ Knows URI schemes and nothing else. A resend may have another endpoint than the 
 transmission, and so another transport (seed 001 §1.3.3.3, S1-46); the caller does not notice.
 """
 
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
+from typing import Any
 
 from onceonly.transport.transport import Outcome, Outgoing, Transmission, Transport
 
@@ -27,16 +28,18 @@ class SchemeTransport:
         if transport is not None:
             transport.check(outgoing)
 
-    async def send(self, outgoing: Outgoing) -> Transmission:
+    def send(self, outgoing: Outgoing) -> Coroutine[Any, Any, Transmission]:
         """Transmit once, see `Transport.send`; an unknown scheme is refused, nothing left."""
         scheme = outgoing.endpoint.partition(":")[0].lower()
         transport = self._by_scheme.get(scheme)
-        if transport is None:
-            detail = f"UnknownScheme: nothing here sends to {scheme!r}"
-            return Transmission(Outcome.REFUSED, bytes_left=False, detail=detail)
-        return await transport.send(outgoing)
+        return _refuse(scheme) if transport is None else transport.send(outgoing)
 
     async def close(self) -> None:
         """Close every transport."""
         for transport in self._transports:
             await transport.close()
+
+
+async def _refuse(scheme: str) -> Transmission:
+    detail = f"UnknownScheme: nothing here sends to {scheme!r}"
+    return Transmission(Outcome.REFUSED, bytes_left=False, detail=detail)

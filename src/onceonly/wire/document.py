@@ -1,4 +1,6 @@
-"""The result of reading a header document, for any profile."""
+"""What reading a package and its header document gives, whichever profile they are of."""
+
+from typing import Protocol
 
 from onceonly.message.identity import PartyId
 from onceonly.message.message import Message, RoutingHeader
@@ -19,6 +21,31 @@ class Document(Word):
     labels: dict[str, str]
     """Label by content id, one entry for every document that the Manifest names."""
     profile: Profile
+
+
+class PayloadSink(Protocol):
+    """Where the bytes of one payload go."""
+
+    def write(self, data: bytes, /) -> None:
+        """Take the next bytes, never none."""
+        ...
+
+    def close(self) -> tuple[int, str]:
+        """Called once, after the last byte: their number and hexadecimal SHA-256."""
+        ...
+
+
+class Envelope(Word):
+    """A whole package that was received."""
+
+    content: Content
+    routing: tuple[RoutingHeader, ...]
+    """In the order of the document; the last one is the current hop."""
+    profile: Profile
+    header: bytes
+    """The header document as received, its transfer encoding undone."""
+    sinks: tuple[PayloadSink, ...]
+    """Parallel to the payloads of the content."""
 
 
 class About(Word):

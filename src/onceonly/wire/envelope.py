@@ -10,17 +10,17 @@ profile reads and writes the document; `splitter` and `mime` cut the bytes.
 """
 
 import re
-from collections.abc import Callable
-from typing import Final, Protocol
+from collections.abc import Callable, Mapping
+from typing import Final
 
-from onceonly.message.errors import ErrorCode, LocalError, RemoteError
+from onceonly.message.errors import LocalError
 from onceonly.message.message import Message, Payload, RoutingHeader
 from onceonly.message.package import Package
-from onceonly.message.printable import quoted
 from onceonly.message.profile import Profile
-from onceonly.message.word import Word, changed
+from onceonly.message.word import changed
 from onceonly.wire import header, names
-from onceonly.wire.document import About, Content, Document, about
+from onceonly.wire.assembly import Assembly, Takers, find_declared
+from onceonly.wire.document import About, Content, Document, Envelope, PayloadSink, about
 from onceonly.wire.limits import DEFAULT, Limits
 from onceonly.wire.mime import (
     PartHead,
@@ -29,22 +29,12 @@ from onceonly.wire.mime import (
     content_ids_of,
     is_boundary,
     is_content_id,
-    part_media_type,
 )
 from onceonly.wire.package_type import PACKAGE_TYPE, read_package_type
-from onceonly.wire.registry import codec_of
+from onceonly.wire.registry import codec_of, find_by_version
 from onceonly.wire.splice import spliced
-from onceonly.wire.splitter import (
-    PartBegun,
-    PartBytes,
-    PartEnded,
-    PartEvent,
-    Splitter,
-    in_part,
-)
-from onceonly.wire.transfer import Transfer, transfer_of
-from onceonly.wire.version import check_same, profile_of
-from onceonly.wire.xml import Element, parse
+from onceonly.wire.splitter import check_boundary
+from onceonly.wire.whole import Part, find_header_type, find_parts
 
 __all__ = [
     "About",
@@ -60,6 +50,8 @@ __all__ = [
     "forward",
 ]
 
+_PLAIN_IDS: Final = re.compile(r"[!-$&-;=?-~]{1,250}+(?:\n[!-$&-;=?-~]{1,250}+)*+")
+"""Content-IDs, one per line, each of which can be read in one way only."""
 _BOUNDARY_TOKEN: Final = re.compile(r"[0-9A-Za-z]{16,48}")
 
 
@@ -88,14 +80,15 @@ def encode(
     (`boundary_for`). Timestamps are cut to milliseconds. Raises `LocalError`: InvalidText for text
     that the wire cannot carry, SemanticsNotOnWire, ReservedService.
     """
-    document = codec_of(profile).write(content, routing).encode()
+    codec = codec_of(profile)
+    document = codec.write(content, routing).encode()
     payloads = content.payloads if isinstance(content, Message) else ()
     # No line of the document begins with two hyphens, so the boundary cannot occur in it.
     return _package(
         document,
         "utf-8",
         payloads,
-        profile=profile,
+        version=codec.version,
         boundary=boundary,
         root_content_id=root_content_id,
     )
@@ -106,15 +99,14 @@ def _package(
     charset: str,
     payloads: tuple[Payload, ...],
     *,
-    profile: Profile,
+    version: str,
     boundary: str,
     root_content_id: str,
 ) -> Package:
     if not is_boundary(boundary):
         raise LocalError("InvalidText", "not a boundary of RFC 2046")
     _check_writable(payloads, root_content_id)
-    version = f'version="{codec_of(profile).version}"'
-    header_type = f'{names.HEADER_TYPE}; {version}; charset="{charset}"'
+    header_type = f'{names.HEADER_TYPE}; version="{version}"; charset="{charset}"'
     before = f"--{boundary}\r\n{_part_head(header_type, root_content_id)}".encode() + document
     segments = []
     for payload in payloads:
@@ -122,47 +114,32 @@ def _package(
         segments.append(before + f"\r\n--{boundary}\r\n{head}".encode())
         before = b""
     segments.append(before + f"\r\n--{boundary}--\r\n".encode())
-    content_type = f'{PACKAGE_TYPE}; {version}; boundary="{boundary}"; start="<{root_content_id}>"'
+    content_type = (
+        f'{PACKAGE_TYPE}; version="{version}"; boundary="{boundary}"; start="<{root_content_id}>"'
+    )
     return Package(content_type, tuple(segments))
 
 
 def _check_writable(payloads: tuple[Payload, ...], root_content_id: str) -> None:
-    content_ids = [root_content_id, *(payload.content_id for payload in payloads)]
-    read_as = [name for content_id in content_ids for name in content_ids_of(content_id)]
-    if not all(map(is_content_id, content_ids)) or len(set(read_as)) < len(read_as):
-        # Also refused if one is the percent-encoded form of the other: a reader could take either.
-        raise LocalError("InvalidText", "a Content-ID is malformed, or stands there twice")
+    content_ids = [root_content_id, *[payload.content_id for payload in payloads]]
+    lines = "\n".join(content_ids)
+    if _PLAIN_IDS.fullmatch(lines) is None or lines.count("\n") >= len(content_ids):
+        _check_content_ids(content_ids)
+    elif len(set(content_ids)) < len(content_ids):
+        raise LocalError("InvalidText", "a Content-ID stands there twice")
     for payload in payloads:
         check_writable_type(payload.content_type)
 
 
+def _check_content_ids(content_ids: list[str]) -> None:
+    read_as = [name for content_id in content_ids for name in content_ids_of(content_id)]
+    if not all(map(is_content_id, content_ids)) or len(set(read_as)) < len(read_as):
+        # Twice also where one is the other, percent-encoded: a reader could take either.
+        raise LocalError("InvalidText", "a Content-ID is malformed, or stands there twice")
+
+
 def _part_head(content_type: str, content_id: str) -> str:
     return f"Content-Type: {content_type}\r\nContent-ID: <{content_id}>\r\n\r\n"
-
-
-class PayloadSink(Protocol):
-    """Where the bytes of one payload go."""
-
-    def write(self, data: bytes, /) -> None:
-        """Take the next bytes; `data` is never empty."""
-        ...
-
-    def close(self) -> tuple[int, str]:
-        """Called once, after the last byte: their number and hexadecimal SHA-256."""
-        ...
-
-
-class Envelope(Word):
-    """A whole package that was received."""
-
-    content: Content
-    routing: tuple[RoutingHeader, ...]
-    """In the order of the document; the last one is the current hop."""
-    profile: Profile
-    header: bytes
-    """The header document as received, with its transfer encoding decoded."""
-    sinks: tuple[PayloadSink, ...]
-    """Parallel to the payloads of the content."""
 
 
 def forward(
@@ -182,7 +159,7 @@ def forward(
         document,
         charset,
         content.payloads if isinstance(content, Message) else (),
-        profile=envelope.profile,
+        version=codec.version,
         boundary=boundary,
         root_content_id=root_content_id,
     )
@@ -199,8 +176,13 @@ class Decoder:
     header was read and the part was found in its Manifest; sinks that were opened belong to the
     caller, also when the package is refused later. Not to be used again after a `RemoteError`.
 
-    `admit` is called once, after the header was read and before the first sink is opened. `feed` or
-    `finish` raises what it raises (ruling R-45: nothing is kept for a caller that is not admitted).
+    `admit` is called once, when the header was read and before the first sink is opened; what it
+    raises leaves `feed` or `finish` (ruling R-45: nothing is kept for who is not admitted).
+
+    A package that comes in one piece has a short way, if it is plain (`whole`), its document is
+    like one that was read before (`template`), and its parts are just those that are named there.
+    Every other one, and whatever is to be refused, goes the long way (`assembly`). A property test
+    holds both to the same answer.
     """
 
     def __init__(
@@ -214,24 +196,15 @@ class Decoder:
         self._limits = limits
         self._open_sink = open_sink
         self._admit = admit
-        self._is_admitted = False
-        boundary, self._start, version = read_package_type(content_type, limits)
-        self._declared = _find_profile(version)
-        self._splitter = Splitter(boundary, limits)
-        self._transfer: Transfer = transfer_of("binary")
-        self._charset: str | None = None
-        self._header = bytearray()
-        self._root: Element | None = None
+        self._boundary, self._start, self._version = read_package_type(content_type, limits)
+        self._declared = find_declared(self._version)
+        check_boundary(self._boundary)
+        self.is_admitted = False
+        """Whether the header was read, and `admit` let it pass."""
         self._document: Document | None = None
-        self._content_ids: set[str] = set()
-        self._names: dict[str, str] = {}
-        """The name of a part in the Manifest, by the Content-ID that the part may have."""
-        self._documents: dict[str, str] = {}
-        """The Content-ID that came, by the name of the part in the Manifest."""
-        self._number = 0
-        self._head = PartHead("", None, "")
-        self._payloads: list[Payload] = []
-        self._sinks: list[PayloadSink] = []
+        self._envelope: Envelope | None = None
+        self._whole_bytes = 0
+        self._assembly: Assembly | None = None
 
     @property
     def about(self) -> About | None:
@@ -241,188 +214,82 @@ class Decoder:
         """
         if self._document is not None:
             return about(self._document)
-        return None if self._root is None else header.salvage(self._root, self._limits)
+        return None if self._assembly is None else self._assembly.about
 
     def feed(self, data: bytes) -> None:
         """Read the next piece. Raises `RemoteError`."""
-        splitter = self._splitter
-        splitter.add(data)
-        while (part := splitter.find_part()) is not None:
-            self._begin_part(part.head)
-            if part.data:
-                self._take(part.data)
-            self._end_part()
-        for event in splitter.events():
-            self._apply(event)
+        if self._assembly is None and self._document is None and self._read_whole(data):
+            return
+        self._long_way().feed(data)
 
     def finish(self) -> Envelope:
-        """The whole package; called after the last piece. Raises `RemoteError`."""
-        for event in self._splitter.finish():
-            self._apply(event)
-        document = self._document
-        assert document is not None, "the splitter refuses a package without a part"
-        missing = document.labels.keys() - self._documents.keys()
-        if missing:
-            raise RemoteError(
-                ErrorCode.MIME_PROBLEM,
-                f"the Manifest names {quoted(names.CONTENT_ID_SCHEME + min(missing))}; expected is"
-                f" a part with that Content-ID among the {self._number} that came",
+        """The whole package, once every piece was fed. Raises `RemoteError`."""
+        return self._long_way().finish() if self._envelope is None else self._envelope
+
+    def _long_way(self) -> Assembly:
+        if self._assembly is None:
+            self._assembly = Assembly(
+                self._boundary,
+                self._start,
+                self._declared,
+                self._limits,
+                Takers(self._open_sink, self._let_in),
             )
+            if self._document is not None:
+                self._assembly.skip(self._whole_bytes)
+        return self._assembly
+
+    def _read_whole(self, data: bytes) -> bool:
+        """Read all of a package by the short way, or nothing. Raises what `admit` raises."""
+        parts = find_parts(data, self._boundary, self._limits)
+        if parts is None:
+            return False
+        (root, text), *payload_parts = parts
+        document = self._find_document(root, text)
+        if document is None or not _are_named(document.labels, root, payload_parts):
+            return False
+        self._document, self._whole_bytes = document, len(data)
+        self._let_in(document)
+        payloads: list[Payload] = []
+        sinks: list[PayloadSink] = []
+        for head, part in payload_parts:
+            sink = self._open_sink(head)
+            sinks.append(sink)
+            if part:
+                sink.write(part)
+            size_bytes, digest = sink.close()
+            assert head.content_id is not None, "it is named in the Manifest"
+            label = document.labels[head.content_id]
+            content_type = carried_type(head.content_type)
+            payloads.append(Payload(head.content_id, content_type, size_bytes, digest, label))
         content = document.content
-        if isinstance(content, Message) and self._payloads:
-            content = changed(content, payloads=tuple(self._payloads))
-        return Envelope(
-            content,
-            document.routing,
-            document.profile,
-            bytes(self._header),
-            tuple(self._sinks),
-        )
+        if isinstance(content, Message) and payloads:
+            content = changed(content, payloads=tuple(payloads))
+        self._envelope = Envelope(content, document.routing, document.profile, text, tuple(sinks))
+        return True
 
-    def _apply(self, event: PartEvent) -> None:
-        if isinstance(event, PartBegun):
-            self._begin_part(event.head)
-            return
-        try:
-            data = self._decoded(event)
-        except RemoteError as error:
-            raise in_part(error, self._number, self._head.content_id) from error
-        if data:
-            self._take(data)
-        if isinstance(event, PartEnded):
-            self._end_part()
+    def _let_in(self, document: Document) -> None:
+        self._admit(document)
+        self.is_admitted = True
 
-    def _decoded(self, event: PartBytes | PartEnded) -> bytes:
-        """The bytes of the part in this event, with their transfer encoding decoded."""
-        if isinstance(event, PartBytes):
-            return self._transfer.decode(event.data)
-        return self._transfer.finish()
-
-    def _begin_part(self, head: PartHead) -> None:
-        self._number += 1
-        self._head = head
-        try:
-            self._transfer = transfer_of(head.transfer_encoding)
-            if self._document is None:
-                self._begin_header(head)
-            else:
-                self._begin_payload(head, self._document)
-        except RemoteError as error:
-            raise in_part(error, self._number, head.content_id) from error
-
-    def _end_part(self) -> None:
-        if self._document is None:
-            self._end_header()
-        else:
-            self._end_payload(self._document)
-
-    def _begin_header(self, head: PartHead) -> None:
-        media_type = part_media_type(head.content_type, self._limits)
-        if media_type.essence != names.HEADER_TYPE:
-            raise RemoteError(
-                ErrorCode.MIME_PROBLEM,
-                f"the first part is not the header: it is {quoted(media_type.essence)}, expected is"
-                f" {names.HEADER_TYPE}",
-            )
-        if self._start is not None and head.content_id != self._start:
-            raise RemoteError(
-                ErrorCode.MIME_PROBLEM,
-                f"start does not name the first part but {quoted(self._start)}; expected is the"
-                " Content-ID of the first part, which is the header",
-            )
-        if head.content_id is not None:
-            self._content_ids.add(head.content_id)
-        self._charset = media_type.parameters.get("charset")
-        declared = _find_profile(media_type.parameters.get("version"))
-        check_same(declared, self._declared)
-        self._declared = declared or self._declared
-
-    def _begin_payload(self, head: PartHead, document: Document) -> None:
-        if head.content_id in self._content_ids:
-            raise RemoteError(
-                ErrorCode.MIME_PROBLEM,
-                "two parts with one Content-ID; expected is another for each of them",
-            )
-        reference = self._names.get(head.content_id or "")
-        if reference is None:
-            raise RemoteError(
-                ErrorCode.MIME_PROBLEM,
-                "a part that the Manifest does not name; expected is one of"
-                f" {quoted(', '.join(document.labels) or 'no payload at all')}",
-            )
-        if reference in self._documents:
-            raise RemoteError(
-                ErrorCode.MIME_PROBLEM,
-                f"the Manifest's {quoted(names.CONTENT_ID_SCHEME + reference)} names two parts, one"
-                " as it stands and one percent-decoded; expected is one of them",
-            )
-        assert head.content_id is not None, "the Manifest names none without one"
-        self._content_ids.add(head.content_id)
-        self._documents[reference] = head.content_id
-        self._sinks.append(self._open_sink(head))
-
-    def _take(self, data: bytes) -> None:
-        if self._document is not None:
-            self._sinks[-1].write(data)
-            return
-        if len(self._header) + len(data) > self._limits.header_bytes_max:
-            raise RemoteError(
-                ErrorCode.MESSAGE_TOO_LARGE,
-                "the header document is too long; at most"
-                f" {self._limits.header_bytes_max} bytes are read",
-            )
-        self._header += data
-
-    def _end_header(self) -> None:
-        document = bytes(self._header)
-        self._document = header.find(document, self._charset, self._declared, self._limits)
-        if self._document is None:
-            self._root = parse(document, self._charset, self._limits)
-            self._document = header.read(self._root, self._declared, self._limits)
-        self._names = _names_of(self._document)
-        self._admit(self._document)
-        self._is_admitted = True
-        if self._root is not None:
-            header.learn(document, self._charset, self._declared, self._limits)
-
-    @property
-    def is_admitted(self) -> bool:
-        """Whether the header was read, and `admit` raised nothing."""
-        return self._is_admitted
-
-    def _end_payload(self, document: Document) -> None:
-        content_type, content_id = self._head.content_type, self._head.content_id
-        assert content_id is not None, "checked when the part began"
-        size_bytes, digest = self._sinks[-1].close()
-        self._payloads.append(
-            Payload(
-                content_id,
-                carried_type(content_type),
-                size_bytes,
-                digest,
-                document.labels[self._names[content_id]],
-            )
-        )
+    def _find_document(self, root: PartHead, text: bytes) -> Document | None:
+        """The document of a header part of which the package says nothing else than it does."""
+        known = find_header_type(root.content_type, self._limits)
+        if known is None or self._start not in (None, root.content_id):
+            return None
+        charset, version = known
+        declared = self._declared
+        if version is not None and version != self._version:
+            if declared is not None:
+                return None
+            declared = find_by_version(version)
+        return header.find(text, charset, declared, self._limits)
 
 
-def _names_of(document: Document) -> dict[str, str]:
-    """For each Content-ID that a part may have, the reference of the Manifest that means it.
-
-    A cid: URI has the Content-ID as it is, or percent-encoded (RFC 2392). Raises `RemoteError`
-    (MimeProblem) if two references could mean the same part.
-    """
-    found: dict[str, str] = {}
-    for reference in document.labels:
-        for content_id in content_ids_of(reference):
-            if content_id in found:
-                raise RemoteError(
-                    ErrorCode.MIME_PROBLEM,
-                    f"the Manifest names the part {quoted(content_id)} twice, once"
-                    " percent-encoded; expected is once",
-                )
-            found[content_id] = reference
-    return found
-
-
-def _find_profile(version: str | None) -> Profile | None:
-    return None if version is None else profile_of(version)
+def _are_named(labels: Mapping[str, str], root: PartHead, payload_parts: list[Part]) -> bool:
+    """Whether the payloads are just those that are named, and each name can mean one part only."""
+    if not labels:
+        return not payload_parts
+    content_ids = {head.content_id for head, _ in payload_parts}
+    is_plain = root.content_id not in labels and "%" not in "".join(labels)
+    return is_plain and len(payload_parts) == len(labels) and content_ids == labels.keys()

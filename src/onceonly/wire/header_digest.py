@@ -6,7 +6,6 @@ SequenceNumber, Content-IDs, and values that may be new in each transmission. Bo
 into their journals, so it must never change for a message; golden values pin it.
 """
 
-from collections.abc import Iterator
 from functools import lru_cache
 from hashlib import sha256
 
@@ -29,10 +28,8 @@ def header_digest(message: Message, profile: Profile) -> str:
     `message` has the names of its header: every PartyId in it, and not yet the names of an
     agreement.
     """
+    parties = _parties(profile.name, message.from_ids, message.to_ids)
     said = (
-        profile.name,
-        *_party(message.from_ids),
-        *_party(message.to_ids),
         message.agreement_id,
         message.conversation_id,
         None,  # No profile has a type of Service yet.
@@ -40,18 +37,22 @@ def header_digest(message: Message, profile: Profile) -> str:
         message.action,
         message.message_id,
         message.ref_to_message_id,
-        "" if message.leaves_semantics else message.semantics.value,
+        "" if message.leaves_semantics else message.semantics,
         len(message.payloads),
-        *(_media_type(payload.content_type) for payload in message.payloads),
+        *[_media_type(payload.content_type) for payload in message.payloads],
     )
-    return sha256(as_text(said).encode()).hexdigest()
+    return sha256(f"{parties}|{as_text(said)}".encode()).hexdigest()
 
 
-def _party(ids: tuple[PartyId, ...]) -> Iterator[str | int | None]:
-    yield len(ids)
-    for party in ids:
-        yield party.type
-        yield party.value
+@lru_cache(maxsize=1024)
+def _parties(profile: str, from_ids: tuple[PartyId, ...], to_ids: tuple[PartyId, ...]) -> str:
+    """What the text of a header begins with; kept, since an agreement has one for ever."""
+    said: list[object] = [profile]
+    for ids in (from_ids, to_ids):
+        said.append(len(ids))
+        for party in ids:
+            said += (party.type, party.value)
+    return as_text(said)
 
 
 @lru_cache(maxsize=256)

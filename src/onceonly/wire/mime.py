@@ -258,30 +258,19 @@ def parse_part_head(head: bytes) -> PartHead:
     )
 
 
-def find_part_head(head: bytes) -> PartHead | None:
-    """The short way: the fields of a head that differs from an earlier one only in its Content-ID.
-
-    None if `parse_part_head` has to read it, or its line ends have to be checked. `head` ends
-    before the blank line, and its lines end in CRLF.
-    """
-    before, opened, rest = head.partition(b"<")
-    content_id, closed, after = rest.partition(b">")
-    if not opened or not closed or not before:
-        return None
-    known = _known_head(before, after)
-    if known is None:
-        return None
-    named = content_id.decode("latin-1")
-    if not is_content_id(named):
-        return None
-    return PartHead(known.content_type, named, known.transfer_encoding)
+PLAIN_HEAD: Final = re.compile(
+    rb"\r\n([^<]{1,256}+)<([!-;=?-~]{1,250}+)>([\x00-\xff]{0,256}?)\r\n\r\n"
+)
+"""What follows a delimiter: a line end, what stands before and after the first name in angle
+brackets, and the blank line. Longer heads have no short way; ours have 120 bytes."""
 
 
 @lru_cache(maxsize=128)
-def _known_head(before: bytes, after: bytes) -> PartHead | None:
-    """The fields of every head with these bytes around a Content-ID; None if they may differ.
+def find_known_head(before: bytes, after: bytes) -> PartHead | None:
+    """What every head says that has these bytes around a Content-ID; None where it may differ.
 
-    Two heads with made-up ids are read, and each must give its id as its Content-ID.
+    The short way of `parse_part_head`: two heads are read, and the id of each has to come out as
+    its Content-ID. Their lines end in CRLF.
     """
     heads = [before + b"<%d>" % at + after for at in (1, 2)]
     if BARE_LF.search(heads[0]) is not None:

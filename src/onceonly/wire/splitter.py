@@ -5,12 +5,9 @@ the parts mean. The standard library's parser keeps everything in memory and nee
 hostile input, so this one is our own. Every byte is searched once, and the bytes that are kept back
 between two pieces are fewer than a delimiter line or the head of one part has.
 
-All lines of a frame (delimiters and heads) end in CRLF, or all end in LF, as in files and some mail
-systems; the first delimiter line decides which (ruling R-42). Some readers would accept a delimiter
-with the other line end and others would not, so a frame with both kinds is refused.
-
-Most parts are small and come as a whole. `find_part` is the short way to read them: it gives the
-same part as the events, or None, and then the events give it. A property test compares both.
+The lines of a frame (delimiters and heads) end in CRLF, or all of them in LF, as files and some
+mail systems have it; the first delimiter line says which (ruling R-42). A delimiter that ends the
+other way is one to some readers and none to others, so a frame with both kinds is refused.
 """
 
 import re
@@ -25,7 +22,6 @@ from onceonly.wire.mime import (
     BARE_LF,
     PartHead,
     broken,
-    find_part_head,
     is_boundary,
     parse_part_head,
     too_large,
@@ -38,16 +34,10 @@ FALSE_DELIMITERS_MAX: Final = 20_000
 """Most lines that begin like a delimiter and are none. Each costs some microseconds, all of them a
 tenth of a second; a sender of more has chosen the boundary for that purpose."""
 
-KNOWN_HEAD_BYTES_MAX: Final = 512
-"""Longest head of a part that is remembered. Those of most products, and ours, have 120 bytes."""
-
 _DELIMITER_REST = re.compile(rb"(--)?[ \t]*(\r?\n)?")
-_PLAIN_REST = re.compile(rb"(--)?\r\n")
-_IDENTITIES = frozenset({"binary", "8bit"})
 
 _CRLF: Final = b"\r\n"
 _LF: Final = b"\n"
-_CR: Final = 13
 _LINE_ENDS: Final = {_CRLF: "CRLF", _LF: "LF"}
 
 
@@ -70,22 +60,19 @@ class PartEnded(Word):
 PartEvent = PartBegun | PartBytes | PartEnded
 
 
-class Part(Word):
-    """A whole part whose bytes are transferred as they are."""
-
-    head: PartHead
-    data: bytes
-
-
-def _is_plain(transfer_encoding: str, data: bytes) -> bool:
-    """Whether the bytes need no decoding."""
-    return transfer_encoding in _IDENTITIES or (transfer_encoding == "7bit" and data.isascii())
-
-
 class _Delimiter(Word):
     at: int
     end: int
     closes: bool
+
+
+def check_boundary(boundary: str) -> None:
+    """Raise `RemoteError` (MimeProblem) for a boundary that is none."""
+    if not is_boundary(boundary):
+        raise broken(
+            f"the boundary is {quoted(boundary)}; expected are 1-70 characters of those that"
+            " RFC 2046 section 5.1.1 allows"
+        )
 
 
 class Splitter:
@@ -97,14 +84,9 @@ class Splitter:
     """
 
     def __init__(self, boundary: str, limits: Limits = DEFAULT) -> None:
-        if not is_boundary(boundary):
-            raise broken(
-                f"the boundary is {quoted(boundary)}; expected are 1-70 characters of those that"
-                " RFC 2046 section 5.1.1 allows"
-            )
+        check_boundary(boundary)
         self._limits = limits
         self._delimiter = b"\n--" + boundary.encode("ascii")
-        self._first_line = self._delimiter + _CRLF
         # A delimiter is a whole line: the line end before the first line is not in the body.
         self._buffer = _LF
         self._at = 0
@@ -125,7 +107,7 @@ class Splitter:
         yield from self.events()
 
     def add(self, data: bytes) -> None:
-        """Take the next piece, to be read by `find_part` and `events`.
+        """Take the next piece, to be read by `events`.
 
         Raises `RemoteError` (MessageTooLarge).
         """
@@ -137,40 +119,9 @@ class Splitter:
         if not self._ended:  # everything after the final boundary is an epilogue, and skipped
             self._buffer = self._buffer + data if self._buffer else data
 
-    def find_part(self) -> Part | None:
-        """The next part, if all of it is here and its frame is plain; else None.
-
-        Plain: its lines end in CRLF, only the Content-ID of its head is new, nothing is padded.
-        """
-        found = self._find_known_head()
-        if found is None or self._parts >= self._limits.parts_max:
-            return None
-        head, start = found
-        buffer = self._buffer
-        # From the blank line on, whose line end may be that of the delimiter.
-        stop = buffer.find(self._delimiter, start - len(_CRLF))
-        rest = _PLAIN_REST.match(buffer, stop + len(self._delimiter))
-        if stop <= start or rest is None or buffer[stop - 1] != _CR:
-            return None
-        data = buffer[start : stop - 1]
-        if not _is_plain(head.transfer_encoding, data):
-            return None
-        self._line_end, self._is_begun, self._parts = _CRLF, True, self._parts + 1
-        self._at, self._ended, self._read = rest.end(), rest[1] is not None, self._read_head
-        return Part(head, data)
-
-    def _find_known_head(self) -> tuple[PartHead, int] | None:
-        """The head of the next part, and where its body begins."""
-        buffer, at = self._buffer, self._at
-        if not self._is_begun and buffer.startswith(self._first_line):
-            at = len(self._first_line)
-        elif self._ended or self._line_end != _CRLF or self._read != self._read_head:
-            return None
-        end = buffer.find(b"\r\n\r\n", at, at + KNOWN_HEAD_BYTES_MAX)
-        if end < 0 or end - at > self._limits.part_head_bytes_max:
-            return None
-        head = find_part_head(buffer[at:end])
-        return None if head is None else (head, end + len(b"\r\n\r\n"))
+    def skip(self, size_bytes: int) -> None:
+        """Count a package that was read to its final boundary line without us, as by `whole`."""
+        self._bytes, self._ended = size_bytes, True
 
     def events(self) -> Iterator[PartEvent]:
         """The events that are complete. Raises `RemoteError` (MimeProblem, MessageTooLarge)."""

@@ -27,6 +27,8 @@ packages for each, and the others only lose the short way for one document.
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache, partial
+from itertools import repeat
+from operator import itemgetter
 from typing import Any, Final
 
 from onceonly.message.errors import RemoteError
@@ -54,8 +56,21 @@ LENGTH_MAX: Final = 8192
 SLOTS_MAX: Final = 64
 """Most slots of a template: an ordinary document has 15, and 2 more for each payload."""
 
-_VALUES_MAX: Final = 1024
-"""Most checked parties and URIs that are cached; each has at most 255 characters."""
+LASTING_MAX: Final = 2048
+"""Agreements of which the values are kept checked that they have in every message. Each has some
+nine of them, of 255 characters at most."""
+
+_PASSING: Final = frozenset(
+    {
+        "message_id",
+        "conversation_id",
+        "ref_to_message_id",
+        "timestamp_at",
+        "time_to_live_at",
+        "sequence_number",
+    }
+)
+"""Fields that differ from message to message; all others of an agreement last."""
 
 _TEXT = "[ -%'-;=?-~]"
 _QUOTED = "[ !#-%'-;=?-~]"
@@ -64,8 +79,8 @@ _REFERENCE = re.compile(f'(="cid:|:title=")({_QUOTED}++)(?=")')
 _REFERENCE_MARK = '="cid:'
 
 _Key = tuple[object, ...]
-_Part = tuple[str, Callable[[Any], object], int | slice]
-"""A field, the function that makes its value, and the slot (or all slots) that it uses."""
+_Part = tuple[str, Callable[[str], object] | None, Any]
+"""A field, what reads it, and the place of its text; or None, and the parts of the word in it."""
 
 
 def leaf_pattern(words: Iterable[str]) -> re.Pattern[str]:
@@ -138,14 +153,18 @@ class _NoTemplateError(Exception):
 class _Template:
     """Reads the documents of one layout."""
 
-    def __init__(self, document: Document, marks: list[str]) -> None:
-        """`document` is the result for a document with `marks` in its slots."""
+    def __init__(self, document: Document, marks: tuple[str, ...]) -> None:
+        """`document` is what one says that has `marks` in its slots."""
         slots = _slots_of(marks)
         used: list[int] = []
         self.is_used = False
-        self._content = document.content
-        self._parts = _parts_of(document.content, slots, used)
-        self._hops = [(hop, _parts_of(hop, slots, used)) for hop in document.routing]
+        self._words = document.content, *document.routing
+        parts = [_parts_of(word, slots, used) for word in self._words]
+        places: list[int] = []
+        self._lasting = [_lasting_of(one, places) for one in parts]
+        self._passing = [_passing_of(one) for one in parts]
+        # With an empty tuple after them, since the getter of a single one would give no tuple.
+        self._pick_lasting = itemgetter(*places, slice(0))
         self._references = [
             _reference_of(reference, label, marks, slots, used)
             for reference, label in document.labels.items()
@@ -154,25 +173,32 @@ class _Template:
         if sorted(used) != list(range(len(marks))):
             raise _NoTemplateError
 
-    def find(self, values: list[str]) -> Document | None:
-        """The document with these values in its slots; None if one of them is refused."""
+    def find(self, values: tuple[str, ...]) -> Document | None:
+        """The document with these values in its slots; None where one of them is refused."""
         labels: dict[str, str] = {}
         try:
             for scheme, reference, label, at in self._references:
                 content_id = checked_document_id(scheme + values[reference], labels)
                 labels[content_id] = label if at is None else checked_text(values[at], "label")
-            return Document(
-                _made(self._content, self._parts, values),
-                tuple([_made(hop, parts, values) for hop, parts in self._hops]),
-                labels,
-                self._profile,
-            )
+            lasting = _with_lasting(self, self._pick_lasting(values))
+            content, *hops = map(_made, lasting, self._passing, repeat(values))
         except RemoteError:
             return None
+        return Document(content, tuple(hops), labels, self._profile)
+
+    def with_lasting(self, texts: tuple[str, ...]) -> list[Any]:
+        """The content and the hops with these in the fields that last. Raises `RemoteError`."""
+        return list(map(_made, self._words, self._lasting, repeat(texts)))
+
+
+@lru_cache(LASTING_MAX)
+def _with_lasting(template: _Template, texts: tuple[str, ...]) -> list[Any]:
+    """Kept, so that what an agreement has in every message is checked and made once."""
+    return template.with_lasting(texts)
 
 
 def _template_of(
-    document: bytes, values: list[str], codec: Codec, read: Callable[[bytes], Document]
+    document: bytes, values: tuple[str, ...], codec: Codec, read: Callable[[bytes], Document]
 ) -> _Template | None:
     if len(values) > SLOTS_MAX:
         return None
@@ -194,15 +220,15 @@ def _template_of(
 
 def _cut(
     document: bytes, charset: str | None, codec: Codec, limits: Limits
-) -> tuple[_Key, list[str]] | None:
-    """The layout with everything else that the long way depends on, and the texts of the slots."""
+) -> tuple[_Key, tuple[str, ...]] | None:
+    """The layout with all that the long way depends on beside it, and the texts of the slots."""
     if codec.leaf is None or len(document) > min(LENGTH_MAX, limits.header_bytes_max):
         return None
     try:
         named, pieces = _split(document.decode(), codec.leaf)
     except UnicodeDecodeError:
         return None
-    values = [*named[2::3], *pieces[1::2]]
+    values = (*named[2::3], *pieces[1::2])
     del named[2::3]
     return (tuple(named), tuple(pieces[2::2]), charset, codec, limits), values
 
@@ -214,7 +240,7 @@ def _split(text: str, leaf: re.Pattern[str]) -> tuple[list[str], list[str]]:
     return _REFERENCE.split(first) if _REFERENCE_MARK in first else [first], pieces
 
 
-def _refilled(document: bytes, codec: Codec, values: list[str]) -> bytes:
+def _refilled(document: bytes, codec: Codec, values: tuple[str, ...]) -> bytes:
     """The document with these texts in its slots."""
     assert codec.leaf is not None, "it was cut by it"
     named, pieces = _split(document.decode(), codec.leaf)
@@ -226,9 +252,9 @@ def _refilled(document: bytes, codec: Codec, values: list[str]) -> bytes:
     return text.encode()
 
 
-def _marks(values: list[str], series: int) -> list[str]:
-    """For each slot a text that is in no other slot, and of the same kind as its value."""
-    return [_mark(value, series, at) for at, value in enumerate(values)]
+def _marks(values: tuple[str, ...], series: int) -> tuple[str, ...]:
+    """A text for each slot that stands in no other one, and is of the same sort as its value."""
+    return tuple(_mark(value, series, at) for at, value in enumerate(values))
 
 
 def _mark(value: str, series: int, at: int) -> str:
@@ -240,8 +266,8 @@ def _mark(value: str, series: int, at: int) -> str:
     return f"{scheme}urn:{series}:{at}"
 
 
-def _slots_of(marks: list[str]) -> dict[object, int]:
-    """The slot of each mark, and of each value that a mark may be read as."""
+def _slots_of(marks: tuple[str, ...]) -> dict[object, int]:
+    """The slot of each mark, and of what the mark may be read as."""
     slots: dict[object, int] = {}
     for at, mark in enumerate(marks):
         slots[mark] = slots[mark.removeprefix(names.CONTENT_ID_SCHEME)] = at
@@ -263,12 +289,10 @@ def _find_instant(text: str) -> int | None:
 # --- Values -------------------------------------------------------------------------------------
 
 
-@lru_cache(_VALUES_MAX)
 def _party(type_: str | None, value: str) -> tuple[PartyId]:
     return (PartyId(value, type_),)
 
 
-@lru_cache(_VALUES_MAX)
 def _uri(value: str) -> str:
     return checked_uri(value, "URI")
 
@@ -291,14 +315,13 @@ _READ_AS: Final[Mapping[str, Callable[[str], object]]] = {
 """The function that reads a slot, for each field that a slot can fill, except the parties."""
 
 
-def _parts_of(word: Word, slots: Mapping[object, int], used: list[int]) -> tuple[_Part, ...]:
+def _parts_of(word: Word, slots: Mapping[object, int], used: list[int]) -> list[_Part]:
     """The fields of `word` that slots fill; those slots are added to `used`."""
     parts: list[_Part] = []
     for name in word.__struct_fields__:
         value = getattr(word, name)
         if isinstance(value, Word):
-            inner = _parts_of(value, slots, used)
-            parts.append((name, partial(_made, value, inner), slice(None)))
+            parts.append((name, None, _parts_of(value, slots, used)))
             continue
         read = _READ_AS.get(name)
         if isinstance(value, tuple) and len(value) == 1 and isinstance(value[0], PartyId):
@@ -306,11 +329,34 @@ def _parts_of(word: Word, slots: Mapping[object, int], used: list[int]) -> tuple
         if type(value) in (str, int) and read is not None and value in slots:
             used.append(slots[value])
             parts.append((name, read, slots[value]))
-    return tuple(parts)
+    return parts
+
+
+def _passing_of(parts: list[_Part]) -> list[_Part]:
+    """Those that differ from message to message, by their slots."""
+    chosen: list[_Part] = []
+    for name, read, at in parts:
+        if read is None and (inner := _passing_of(at)):
+            chosen.append((name, None, inner))
+        elif name in _PASSING:
+            chosen.append((name, read, at))
+    return chosen
+
+
+def _lasting_of(parts: list[_Part], slots: list[int]) -> list[_Part]:
+    """Those that last, by their places among `slots`, to which their slots are added."""
+    chosen: list[_Part] = []
+    for name, read, at in parts:
+        if read is None:
+            chosen.append((name, None, _lasting_of(at, slots)))
+        elif name not in _PASSING:
+            chosen.append((name, read, len(slots)))
+            slots.append(at)
+    return chosen
 
 
 def _reference_of(
-    reference: str, label: str, marks: list[str], slots: Mapping[object, int], used: list[int]
+    reference: str, label: str, marks: tuple[str, ...], slots: Mapping[object, int], used: list[int]
 ) -> tuple[str, int, str, int | None]:
     """The text before the slot of a reference, that slot, and the label or its slot."""
     at, of_label = slots.get(reference), slots.get(label)
@@ -323,6 +369,12 @@ def _reference_of(
     return names.CONTENT_ID_SCHEME if reference == marks[at] else "", at, label, of_label
 
 
-def _made(word: Any, parts: tuple[_Part, ...], values: list[str]) -> Any:
-    """`word` with these values in its fields. Raises `RemoteError` like the long way."""
-    return changed(word, **{name: read(values[at]) for name, read, at in parts})
+def _made(word: Any, parts: list[_Part], texts: tuple[str, ...]) -> Any:
+    """`word` with what these texts say in its fields. Raises `RemoteError` like its reading."""
+    fields = {}
+    for name, read, at in parts:
+        if read is None:
+            fields[name] = _made(getattr(word, name), at, texts)
+        else:
+            fields[name] = read(texts[at])
+    return changed(word, **fields)

@@ -22,6 +22,7 @@ _FORM = re.compile(
     r"(?:[.,]([0-9]+))?(?:Z|([+-])(0[0-9]|1[0-4]):?([0-5][0-9]))?"
 )
 _MILLISECONDS = re.compile(r"[0-9]{3}Z")
+_WRITTEN_MILLISECONDS: Final = tuple(f".{ms:03}Z" for ms in range(1000))
 _SECOND_LENGTHS = (len("19991110T102344"), len("1999-11-10T10:23:44"))
 """A text of one of these lengths has no zone: a zone would make it longer."""
 US_PER_MS: Final = 1000
@@ -38,14 +39,15 @@ def cut_to_milliseconds(at: int) -> int:
 def write_timestamp(at: int) -> str:
     """`at` in the compact form, cut to milliseconds."""
     second, us = divmod(at, US_PER_S)
-    return f"{_write_second(second)}.{us // 1000:03}Z"
+    return _write_second(second) + _WRITTEN_MILLISECONDS[us // 1000]
 
 
 def write_extended_timestamp(at: int) -> str:
     """`at` in the extended form, cut to milliseconds; zero milliseconds are left out."""
     second, us = divmod(at, US_PER_S)
-    fraction = f".{us // 1000:03}" if us >= 1000 else ""
-    return f"{_write_extended_second(second)}{fraction}Z"
+    return _write_extended_second(second) + (
+        _WRITTEN_MILLISECONDS[us // 1000] if us >= 1000 else "Z"
+    )
 
 
 @lru_cache(16)

@@ -1,5 +1,7 @@
 """What the writers of both profiles have in common."""
 
+from functools import lru_cache
+
 from onceonly.message.errors import ErrorCode, LocalError
 from onceonly.message.identity import PartyId
 from onceonly.message.message import DeliverySemantics
@@ -12,12 +14,16 @@ def check_semantics(semantics: DeliverySemantics) -> None:
 
     The caller chooses the word for what was agreed (`on_wire`); none is chosen here.
     """
-    if semantics is not semantics.on_wire:
+    if (
+        semantics is not DeliverySemantics.ONCE_AND_ONLY_ONCE
+        and semantics is not DeliverySemantics.BEST_EFFORT
+    ):
         raise LocalError("SemanticsNotOnWire", f"the wire has no word for {semantics.value}")
 
 
+@lru_cache(1024)
 def party(ids: tuple[PartyId, ...]) -> str:
-    """The PartyIds of a From or To, in their order."""
+    """The PartyIds of a From or To, in their order. Kept, since agreements have them for ever."""
     return "".join(map(_party_id, ids))
 
 

@@ -10,6 +10,15 @@ MUTANTS = (
         Edit(
             "wire/envelope.py",
             """\
+                sink.write(part)
+""",
+            """\
+                sink.write(part.rstrip() or part)
+""",
+        ),
+        Edit(
+            "wire/assembly.py",
+            """\
             self._sinks[-1].write(data)
 """,
             """\
@@ -23,6 +32,16 @@ MUTANTS = (
         "The payloads of a message are kept in another order.",
         Edit(
             "wire/envelope.py",
+            """\
+            content = changed(content, payloads=tuple(payloads))
+""",
+            """\
+            content = changed(content, payloads=tuple(payloads[::-1]))
+            sinks.reverse()
+""",
+        ),
+        Edit(
+            "wire/assembly.py",
             """\
             content = changed(content, payloads=tuple(self._payloads))
 """,

@@ -6,10 +6,8 @@ limit for all of them together, a share of it for one address, and for one packa
 header can need.
 """
 
-from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Final
+from types import TracebackType
+from typing import Final, Self
 
 from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.store.contract.conditions import StoreExhausted
@@ -32,33 +30,28 @@ class Doorstep:
     def __init__(self, bytes_max: int) -> None:
         self._bytes_max = bytes_max
         self._bytes = 0
-        self._per_address: Counter[str] = Counter()
+        self._per_address: dict[str, int] = {}
 
-    @contextmanager
-    def enter(self, peer: str) -> Iterator["Place"]:
-        """A place for one package from `peer`, which ends with the block or before."""
-        place = Place(self, peer.rpartition(":")[0] or peer)
-        try:
-            yield place
-        finally:
-            place.leave()
+    def enter(self, peer: str) -> "Place":
+        """A place for one package from `peer`, which ends with a `with` block of it or before."""
+        return Place(self, peer.rpartition(":")[0] or peer)
 
     def take(self, address: str, count: int) -> None:
         """Count bytes of a package from the address. Raises `StoreExhausted`."""
         most_of_address = max(HEADER_BYTES_MAX, self._bytes_max // SHARE_OF_ADDRESS)
-        if (
-            self._bytes + count > self._bytes_max
-            or self._per_address[address] + count > most_of_address
-        ):
+        of_address = self._per_address.get(address, 0) + count
+        if self._bytes + count > self._bytes_max or of_address > most_of_address:
             raise StoreExhausted("too many packages whose header is not read yet")
         self._bytes += count
-        self._per_address[address] += count
+        self._per_address[address] = of_address
 
     def give_back(self, address: str, count: int) -> None:
         """These bytes were read, or their caller is gone."""
         self._bytes -= count
-        self._per_address[address] -= count
-        if not self._per_address[address]:
+        left = self._per_address[address] - count
+        if left:
+            self._per_address[address] = left
+        else:
             del self._per_address[address]
 
 
@@ -81,6 +74,19 @@ class Place:
         self._bytes += count
 
     def leave(self) -> None:
-        """The header is read, or nobody reads it any more. It may be called more than once."""
-        self._doorstep.give_back(self._address, self._bytes)
-        self._bytes = 0
+        """The header is read, or nobody reads it any more. Harmless when called again."""
+        if self._bytes:
+            self._doorstep.give_back(self._address, self._bytes)
+            self._bytes = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+        /,
+    ) -> None:
+        self.leave()

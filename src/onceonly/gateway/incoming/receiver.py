@@ -4,7 +4,7 @@ A wrong package is answered with a named error, if an agreement says whom to ans
 journal row, and nothing of it is stored. `arrivals` takes the business messages of agreements.
 """
 
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from typing import Any
 
 from onceonly.gateway.bugs import Bugs
@@ -62,7 +62,7 @@ from onceonly.store.spool import Sink, Spool
 from onceonly.transport.transport import Answer as TransportAnswer
 from onceonly.transport.transport import Request, TransferBroken
 from onceonly.wire import names
-from onceonly.wire.envelope import About, Decoder, Envelope, PartHead
+from onceonly.wire.envelope import About, Decoder, Document, Envelope, PartHead
 from onceonly.wire.header_digest import digests_of
 from onceonly.wire.limits import Limits
 
@@ -116,7 +116,8 @@ class Receiver:
         self, request: Request, chunks: AsyncIterator[bytes]
     ) -> Coroutine[Any, Any, TransportAnswer]:
         """The transport's `Receive`: take one package in and answer its transport."""
-        return self._receive_contained(request, chunks, _caller_of(request))
+        caller = Caller(request.transport, request.peer, request.certificate)
+        return self._receive_contained(request, chunks, caller)
 
     def receive_reply(
         self, request: Request, chunks: AsyncIterator[bytes], answered: Answered
@@ -152,20 +153,24 @@ class Receiver:
     ) -> TransportAnswer:
         sinks: list[Sink] = []
         decoder: Decoder | None = None
-        admission = _Admission()
+        admitted: AdmittedMessage | Route | None = None
+
+        def note_admitted(document: Document) -> None:
+            nonlocal admitted
+            admitted = admit(self._house, document, caller)
+
+        def open_sink(_: PartHead) -> Sink:
+            sinks.append(self._spool.open_sink())
+            return sinks[-1]
+
         try:
             refuse_announced_excess(request, self._limits)
-            decoder = Decoder(
-                request.content_type,
-                self._sink_opener(sinks),
-                self._limits,
-                admit=lambda document: admission.note(admit(self._house, document, caller)),
-            )
+            decoder = Decoder(request.content_type, open_sink, self._limits, admit=note_admitted)
             with self._doorstep.enter(caller.address) as place:
                 async for chunk in chunks:
                     _feed(decoder, chunk, place)
                 envelope = decoder.finish()
-            return await self._take(envelope, sinks, admission.result, caller)
+            return await self._take(envelope, sinks, admitted, caller)
         except NotEntitled as error:
             about = decoder.about if decoder else None
             return await self._refuse_caller(error, about, request, caller)
@@ -206,14 +211,6 @@ class Receiver:
         for one in self._told(row, about, caller):
             await self._refusals.write(one)
         return TransportAnswer(403, ErrorCode.SECURITY_FAILURE.value, reason=_SHOWS_NOTHING)
-
-    def _sink_opener(self, sinks: list[Sink]) -> Callable[[PartHead], Sink]:
-        def open_sink(_: PartHead) -> Sink:
-            sink = self._spool.open_sink()
-            sinks.append(sink)
-            return sink
-
-        return open_sink
 
     async def _take(
         self,
@@ -481,22 +478,6 @@ def refuse_excess(message: Message, payload_bytes_max: int) -> None:
         raise RemoteError(
             ErrorCode.MESSAGE_TOO_LARGE, f"the payloads have more than {payload_bytes_max} bytes"
         )
-
-
-class _Admission:
-    """What `admit` returned for the package that is being read."""
-
-    def __init__(self) -> None:
-        self.result: AdmittedMessage | Route | None = None
-
-    def note(self, result: AdmittedMessage | Route | None) -> None:
-        """Keep it for the end of the package."""
-        self.result = result
-
-
-def _caller_of(request: Request) -> Caller:
-    """The caller of a package that came to one of our endpoints."""
-    return Caller(request.transport, request.peer, request.certificate)
 
 
 def _name_of(about: About | None) -> str:

@@ -24,7 +24,7 @@ class PackageBody:
     @property
     def size_bytes(self) -> int:
         """Length of the package."""
-        return self.package.size_bytes(tuple(stored.payload for stored in self.payloads))
+        return self.package.size_bytes([stored.payload for stored in self.payloads])
 
     @property
     def is_in_memory(self) -> bool:
@@ -32,8 +32,13 @@ class PackageBody:
         return all(stored.body is not None for stored in self.payloads)
 
     def whole(self) -> bytes | None:
-        """All bytes if every payload is in memory, otherwise None."""
-        return b"".join(self._pieces()) if self.is_in_memory else None
+        """All of it, where every payload is in memory."""
+        pieces = list(self.package.segments)
+        for at, stored in enumerate(self.payloads):
+            if stored.body is None:
+                return None
+            pieces.insert(2 * at + 1, stored.body)
+        return b"".join(pieces)
 
     def read(self, stored: StoredPayload) -> Iterable[bytes]:
         """The bytes of one of its payloads, in bounded pieces."""

@@ -10,13 +10,19 @@ import ssl
 from collections.abc import Callable
 from enum import Enum, auto
 from hashlib import sha256
+from types import CoroutineType
 from typing import cast
 
 import httptools
 
 from onceonly.message.word import Word
 from onceonly.transport.http import refusal
-from onceonly.transport.http.head import RequestHead, has_bare_line_feed, read_request_head
+from onceonly.transport.http.head import (
+    RequestHead,
+    find_known_head,
+    has_bare_line_feed,
+    read_request_head,
+)
 from onceonly.transport.http.limits import (
     BODY_BUFFER_MAX,
     CHUNK_OVERHEAD_MAX,
@@ -24,6 +30,7 @@ from onceonly.transport.http.limits import (
     HEAD_BYTES_MAX,
     LINGER_BYTES_MAX,
     PIPELINE_BYTES_MAX,
+    WHOLE_BODY_BYTES_MAX,
     HttpLimits,
 )
 from onceonly.transport.http.refusal import CONTINUE, HttpRefused, render_answer
@@ -216,13 +223,41 @@ class HttpConnection(asyncio.Protocol):
             self._deadline = self._endpoint.loop.time() + self._limits.header_timeout_s
 
     def _begin(self, head_size: int) -> None:
-        raw, self._rest = self._rest[:head_size], self._rest[head_size:]
-        head = read_request_head(
+        raw = self._rest[:head_size]
+        endpoint = self._endpoint
+        head = find_known_head(
             raw,
-            path=self._endpoint.path,
+            path=endpoint.path,
             body_bytes_max=self._limits.body_bytes_max,
-            authorities=self._endpoint.authorities,
+            authorities=endpoint.authorities,
         )
+        if head is not None and self._has_whole_body(head, head_size):
+            return
+        self._rest = self._rest[head_size:]
+        if head is None:
+            head = read_request_head(
+                raw,
+                path=endpoint.path,
+                body_bytes_max=self._limits.body_bytes_max,
+                authorities=endpoint.authorities,
+            )
+        self._begin_receiving(head)
+
+    def _has_whole_body(self, head: RequestHead, head_size: int) -> bool:
+        """Receive a small request that is here as a whole, without llhttp, which knows its head."""
+        assert head.content_length is not None, "a known head has a length"
+        end = head_size + head.content_length
+        if head.content_length > WHOLE_BODY_BYTES_MAX or len(self._rest) < end:
+            return False
+        body, self._rest = self._rest[head_size:end], self._rest[end:]
+        self._body = IncomingBody(self._on_body_taken, body)
+        self._left_bytes = 0
+        self._owes_continue = False
+        self._phase = _Phase.REQUEST
+        self._receive(head)
+        return True
+
+    def _begin_receiving(self, head: RequestHead) -> None:
         self._is_last = self._is_last or head.is_last
         self._owes_continue = head.expects_continue
         self._body = IncomingBody(self._on_body_taken)
@@ -294,8 +329,12 @@ class HttpConnection(asyncio.Protocol):
         request = Request(
             head.content_type, head.content_length, self._peer, certificate=self._certificate
         )
+        loop = self._endpoint.loop
         reception = self._endpoint.receive(request, self._body)
-        self._task = asyncio.ensure_future(reception, loop=self._endpoint.loop)
+        if isinstance(reception, CoroutineType):
+            self._task = loop.create_task(reception)  # As `ensure_future` does after four calls.
+        else:
+            self._task = asyncio.ensure_future(reception, loop=loop)
         self._task.add_done_callback(self._received)
 
     def _on_body_taken(self) -> None:
@@ -360,7 +399,7 @@ class HttpConnection(asyncio.Protocol):
         self._deadline = self._endpoint.loop.time() + self._limits.idle_timeout_s
         if self._rest:
             self.data_received(b"")
-        if len(self._rest) <= PIPELINE_BYTES_MAX:
+        if self._is_reading_paused and len(self._rest) <= PIPELINE_BYTES_MAX:
             self._resume_reading()
 
     def _end(self, *, is_read: bool) -> None:

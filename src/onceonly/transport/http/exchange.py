@@ -21,15 +21,18 @@ from onceonly.transport.http.limits import (
     HttpClientLimits,
 )
 from onceonly.transport.http.outcome import named, outcome_of, words_of
-from onceonly.transport.http.refusal import read_error_name
+from onceonly.transport.http.refusal import read_error_name, render_answer
 from onceonly.transport.outgoing_body import check_size
 from onceonly.transport.tls_words import ALERT
-from onceonly.transport.transport import Body, Outcome, Transmission
+from onceonly.transport.transport import Answer, Body, Outcome, Transmission
 
 SWITCHING_PROTOCOLS = 101
 
 UNSENT = "answered before the end of the body"
 """The outcome for a 2xx that came before the whole request was sent: it promises nothing."""
+
+TAKEN = render_answer(Answer(204), is_last=False)
+"""The answer that nearly every request gets from an endpoint of ours: it says one thing only."""
 
 TakeReply = Callable[[str, bytes], None]
 """Called with the Content-Type and the body of an answer."""
@@ -43,6 +46,12 @@ class Exchanged(Word):
     """The connection was lost without any byte of an answer, before the last piece of the body was
     written: the peer cannot have the whole request, and the connection may have been dead
     before."""
+
+
+_TAKEN = Exchanged(
+    Transmission(Outcome.ACCEPTED, bytes_left=True, status_code=204, detail=""), is_cut=False
+)
+"""How an exchange ends that is answered by `TAKEN`."""
 
 
 class _BadAnswerError(Exception):
@@ -69,6 +78,7 @@ class ClientConnection(asyncio.Protocol):
         self._parser = httptools.HttpResponseParser(self)
         self._exchange: asyncio.Future[Exchanged] | None = None
         self._writable: asyncio.Future[None] | None = None
+        self._looking: select.poll | None = None
         self._is_writing = False
         self._answer_bytes = 0
         self._error_name = ""
@@ -99,8 +109,16 @@ class ClientConnection(asyncio.Protocol):
         if self._is_answer_whole:
             self._break("answered without a request")
             return
-        self._answer_bytes += len(data)
         self._heard_at = self._loop.time()
+        if data == TAKEN and not self._answer_bytes and self._is_pending() and self._is_sent():
+            # llhttp is between two answers, and need not see this one.
+            self._answer_bytes = len(data)
+            self._is_answer_whole = True
+            assert self._exchange is not None, "it is pending"
+            self._exchange.set_result(_TAKEN)
+            self._take_reply = None
+            return
+        self._answer_bytes += len(data)
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade):
@@ -200,8 +218,10 @@ class ClientConnection(asyncio.Protocol):
         Anything to read now would be the end of the connection, which the loop has not seen yet, or
         bytes that no peer should send.
         """
+        if not self._is_trusted or self._transport.is_closing():
+            return False
         idle_s = self._loop.time() - self._free_since
-        return self.is_open and idle_s <= self._limits.idle_timeout_s and not self._has_news()
+        return idle_s <= self._limits.idle_timeout_s and not self._has_news()
 
     async def exchange(
         self, head: bytes, body: Body, take_reply: TakeReply | None = None
@@ -213,10 +233,10 @@ class ClientConnection(asyncio.Protocol):
         transfer.
         """
         assert self._exchange is None, "one exchange at a time"
-        self._begin(body.size_bytes)
+        whole = body.whole()
+        self._begin(body.size_bytes if whole is None else len(whole))
         self._take_reply = take_reply
         exchange = self._exchange = self._loop.create_future()
-        whole = body.whole()
         try:
             if whole is not None:
                 self._transport.write(head + whole)
@@ -269,10 +289,11 @@ class ClientConnection(asyncio.Protocol):
             self.close()
 
     def _has_news(self) -> bool:
-        connected = self._transport.get_extra_info("socket")
-        looking = select.poll()
-        looking.register(connected.fileno(), select.POLLIN)
-        return bool(looking.poll(0))
+        if self._looking is None:
+            self._looking = select.poll()
+            connected = self._transport.get_extra_info("socket")
+            self._looking.register(connected.fileno(), select.POLLIN)
+        return bool(self._looking.poll(0))
 
     def _words_of(self, outcome: Outcome, status: int) -> str:
         if not 200 <= status < 300:
@@ -352,11 +373,13 @@ class ClientConnection(asyncio.Protocol):
 
     def _free_if_done(self) -> None:
         # Only when `exchange` has returned: its task wakes up later than its answer is whole.
-        if self._exchange is None and self._is_answer_whole and self.is_open:
+        if not self._is_answer_whole:
+            return
+        if not self._is_trusted or self._transport.is_closing():
+            self._transport.close()
+        elif self._exchange is None:
             self._free_since = self._loop.time()
             self._became_free(self)
-        elif self._is_answer_whole and not self.is_open:
-            self._transport.close()
 
     def _release_writer(self) -> None:
         if self._writable is not None and not self._writable.done():

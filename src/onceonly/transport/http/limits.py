@@ -18,6 +18,10 @@ HEADERS_MAX = 64
 BODY_BUFFER_MAX = 256 * KIB
 """Body bytes held for a receiver that is slower than the network; then reading pauses."""
 
+WHOLE_BODY_BYTES_MAX = 64 * KIB
+"""Longest body that is taken at once where all of it came with its head; a longer one goes through
+the buffer, which is counted."""
+
 PIPELINE_BYTES_MAX = 64 * KIB
 """Bytes of further requests held while one is being received; then reading pauses."""
 

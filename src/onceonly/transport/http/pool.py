@@ -8,6 +8,7 @@ import asyncio
 import socket
 import ssl
 from collections import deque
+from math import inf
 
 from onceonly.message.word import Word
 from onceonly.transport.http.exchange import ClientConnection
@@ -28,32 +29,37 @@ class NotConnectedError(Exception):
     """No connection is available; certainly no byte left. The text is short and stable."""
 
 
+_Waiter = tuple["asyncio.Future[ClientConnection | None]", float]
+"""Who waits, and until when by the clock of the loop."""
+
+
 class _Lane:
     """The connections to one host. `slots` counts those being opened as well.
 
     A waiter gets a free connection, or None: a slot, in which it opens a connection of its own.
+    All wait equally long, so the first one's time is up first.
     """
 
     def __init__(self) -> None:
         self.idle: list[ClientConnection] = []
         self.slots = 0
-        self.waiters: deque[asyncio.Future[ClientConnection | None]] = deque()
+        self.waiters: deque[_Waiter] = deque()
 
     def grant(self, granted: ClientConnection | None) -> bool:
         """Give it to the longest waiter; False if nobody waits."""
         while self.waiters:
-            waiter = self.waiters.popleft()
+            waiter, _ = self.waiters.popleft()
             if not waiter.done():
                 waiter.set_result(granted)
                 return True
         return False
 
-    def refuse(self, reason: str) -> None:
-        """Refuse all that wait."""
-        for waiter in self.waiters:
+    def refuse(self, reason: str, *, until: float = inf) -> None:
+        """Refuse all whose time is up at that time."""
+        while self.waiters and self.waiters[0][1] <= until:
+            waiter, _ = self.waiters.popleft()
             if not waiter.done():
                 waiter.set_exception(NotConnectedError(reason))
-        self.waiters.clear()
 
 
 class ConnectionPool:
@@ -66,6 +72,8 @@ class ConnectionPool:
         self._homes: dict[ClientConnection, Host] = {}
         self._slots = 0
         self._waiter_count = 0
+        self._waiting: asyncio.TimerHandle | None = None
+        """For whoever waits longest: a timer for each would cost more than the waiting."""
         self._is_closed = False
         self._watch = Watch(
             limits.idle_timeout_s,
@@ -83,7 +91,9 @@ class ConnectionPool:
         Raises NotConnectedError.
         """
         while not self._is_closed:
-            lane = self._lanes.setdefault(host, _Lane())
+            lane = self._lanes.get(host)
+            if lane is None:
+                lane = self._lanes[host] = _Lane()
             kept = self._take_kept(lane)
             if kept is None and self._has_room(lane):
                 lane.slots += 1
@@ -93,10 +103,13 @@ class ConnectionPool:
                 kept = await self._wait(host, lane)
                 if kept is None:
                     return await self._open_in_slot(host), False
-            if is_fresh and self._retire(kept):
-                return await self._open_in_slot(host), False
-            if not is_fresh and kept.is_fit:
+                if not is_fresh and not kept.is_fit:
+                    kept.close()
+                    continue
+            if not is_fresh:
                 return kept, True
+            if self._retire(kept):
+                return await self._open_in_slot(host), False
             kept.close()
         raise NotConnectedError("transport closed")
 
@@ -125,6 +138,8 @@ class ConnectionPool:
     def close(self) -> None:
         """Close everything; those who wait get NotConnectedError."""
         self._is_closed = True
+        if self._waiting is not None:
+            self._waiting.cancel()
         for connection in tuple(self._homes):
             connection.abort()
         for lane in self._lanes.values():
@@ -192,27 +207,40 @@ class ConnectionPool:
     async def _wait(self, host: Host, lane: _Lane) -> ClientConnection | None:
         if self._waiter_count >= self._limits.waiters_max:
             raise NotConnectedError("too many wait for a connection")
-        waiter: asyncio.Future[ClientConnection | None] = asyncio.get_running_loop().create_future()
-        lane.waiters.append(waiter)
+        loop = asyncio.get_running_loop()
+        waiter: asyncio.Future[ClientConnection | None] = loop.create_future()
+        until = loop.time() + self._limits.wait_s
+        lane.waiters.append((waiter, until))
+        if self._waiting is None:
+            self._waiting = loop.call_at(until, self._end_waiting, loop)
         self._waiter_count += 1
         is_granted = False
         try:
-            async with asyncio.timeout(self._limits.wait_s):
-                granted = await waiter
+            granted = await waiter
             is_granted = True
-        except TimeoutError:
-            raise NotConnectedError("no free connection") from None
         finally:
             self._waiter_count -= 1
             if not is_granted:
                 self._give_up_waiting(host, lane, waiter)
         return granted
 
+    def _end_waiting(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Refuse those whose time is up, and look again when that of the next one is."""
+        self._waiting = None
+        now = loop.time()
+        for lane in self._lanes.values():
+            lane.refuse("no free connection", until=now)
+        nexts = [lane.waiters[0][1] for lane in self._lanes.values() if lane.waiters]
+        if nexts:
+            self._waiting = loop.call_at(min(nexts), self._end_waiting, loop)
+
     def _give_up_waiting(
         self, host: Host, lane: _Lane, waiter: asyncio.Future[ClientConnection | None]
     ) -> None:
-        if waiter in lane.waiters:
-            lane.waiters.remove(waiter)
+        for waiting in lane.waiters:
+            if waiting[0] is waiter:
+                lane.waiters.remove(waiting)
+                break
         if waiter.cancelled() or not waiter.done() or waiter.exception() is not None:
             return
         # Granted at the moment of giving up: pass it on to the next waiter.

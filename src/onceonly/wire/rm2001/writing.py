@@ -4,6 +4,8 @@ A template in the layout of the examples, pinned byte for byte by golden files. 
 §3, `wire.md` Part A4.
 """
 
+from functools import lru_cache
+
 from onceonly.message.errors import LocalError
 from onceonly.message.message import (
     AcknowledgmentElement,
@@ -55,24 +57,29 @@ def write(content: Content, routing: RoutingHeader) -> str:
 def write_routing_header(routing: RoutingHeader) -> str:
     """The RoutingHeader of this hop, as whole lines. Raises `LocalError` (InvalidText)."""
     assert routing.sequence_number is None, "rm-2001 has no SequenceNumber"
-    sender, receiver, error = escaped(
-        (routing.sender_uri, routing.receiver_uri, routing.error_uri or "")
-    )
     attributes = ""
     if routing.reliable_messaging_method is not None:
-        method = routing.reliable_messaging_method.value
-        attributes = f' {own.RELIABLE_MESSAGING_METHOD}="{method}"'
+        attributes = f' {own.RELIABLE_MESSAGING_METHOD}="{routing.reliable_messaging_method}"'
     if routing.ack_requested is not None:
-        attributes += f' {own.ACK_REQUESTED}="{routing.ack_requested.value}"'
+        attributes += f' {own.ACK_REQUESTED}="{routing.ack_requested}"'
+    return (
+        f"    <RoutingHeader{attributes}>\r\n"
+        f"{_ends(routing.sender_uri, routing.receiver_uri, routing.error_uri)}"
+        f"      <Timestamp>{write_timestamp(routing.timestamp_at)}</Timestamp>\r\n"
+        "    </RoutingHeader>\r\n"
+    )
+
+
+@lru_cache(1024)
+def _ends(sender_uri: str, receiver_uri: str, error_uri: str | None) -> str:
+    """Kept, since an agreement has them for ever."""
+    sender, receiver, error = escaped((sender_uri, receiver_uri, error_uri or ""))
     if error:
         error = f"      <ErrorURI>{error}</ErrorURI>\r\n"
     return (
-        f"    <RoutingHeader{attributes}>\r\n"
         f"      <SenderURI>{sender}</SenderURI>\r\n"
         f"      <ReceiverURI>{receiver}</ReceiverURI>\r\n"
         f"{error}"
-        f"      <Timestamp>{write_timestamp(routing.timestamp_at)}</Timestamp>\r\n"
-        "    </RoutingHeader>\r\n"
     )
 
 
@@ -103,12 +110,11 @@ def _reference(payload: Payload) -> str:
 def _quality(message: Message) -> str:
     quality = ""
     if not message.leaves_semantics:
-        quality = f' {own.DELIVERY_SEMANTICS}="{message.semantics.value}"'
+        quality = f' {own.DELIVERY_SEMANTICS}="{message.semantics}"'
     if message.delivery_receipt_requested is not None:
-        requested = message.delivery_receipt_requested.value
-        quality += f' {own.DELIVERY_RECEIPT_REQUESTED}="{requested}"'
+        quality += f' {own.DELIVERY_RECEIPT_REQUESTED}="{message.delivery_receipt_requested}"'
     if message.sync_reply_mode is not None:
-        quality += f' {own.SYNC_REPLY_MODE}="{message.sync_reply_mode.value}"'
+        quality += f' {own.SYNC_REPLY_MODE}="{message.sync_reply_mode}"'
     return quality
 
 
@@ -117,7 +123,7 @@ def _signal(signal: Signal) -> str:
     semantics = DeliverySemantics.BEST_EFFORT
     if isinstance(signal, ErrorSignal):
         semantics = signal.semantics.on_wire
-    quality = f' {own.DELIVERY_SEMANTICS}="{semantics.value}"'
+    quality = f' {own.DELIVERY_SEMANTICS}="{semantics}"'
     return _header(signal.header, service, action, quality)
 
 
