@@ -110,6 +110,9 @@ class ToldStore:
     def begin(self) -> Transaction:
         return self._store.begin()
 
+    def seal(self) -> None:
+        self._store.seal()
+
     def commit(self) -> None:
         if self.is_broken:
             raise StoreFailed("the disk broke")
