@@ -78,23 +78,21 @@ INSERT INTO outbound_message (position, from_ids, to_ids, conversation_id, servi
     FROM outbound;
 INSERT INTO outbound_package
   SELECT position, 'multipart/related', '[300]', randomblob(300) FROM outbound;
-INSERT INTO tally SELECT status, count(*) FROM outbound GROUP BY status;
 
 INSERT INTO inbound (position, message_id, from_party, to_party, agreement_id, status, processing,
     digest, received_at, inbox_offset, handed_over_at, has_key, header_digest)
   SELECT n, {AN_ID}, party, '{OURS}', 'tpa-' || number, 'handed_over', 'complete', '{"e" * 64}', n,
       n, n, 1, '{"2" * 64}'
     FROM (SELECT n FROM count_up LIMIT :known) CROSS JOIN partner ON number = n % 200;
-INSERT INTO inbound_key SELECT message_id, from_party, to_party, position FROM inbound
-  ORDER BY message_id, from_party, to_party;
 INSERT INTO inbound_message (position, from_ids, to_ids, conversation_id, service, action,
     timestamp_at, semantics, payloads, response_content_type, response_lengths, response_segments)
   SELECT position, '[["' || from_party || '",null]]', '[["{OURS}",null]]', 'c-' || position,
       'Ordering', 'NewOrder', position, 'OnceAndOnlyOnce', '[]', 'text/xml', '[200]',
       randomblob(200)
     FROM inbound WHERE position <= :messages;
-INSERT INTO tally VALUES ('handed_over', :known);
-UPDATE store SET last_offset = :known;
+UPDATE store SET last_offset = :known, handed_over = :known,
+  acknowledged = (SELECT count(*) FROM outbound WHERE status = 'acknowledged'),
+  failed = (SELECT count(*) FROM outbound WHERE status = 'failed');
 
 DROP INDEX journal_by_message;
 INSERT INTO journal (party, event, at, monotonic_ns, direction, from_party, to_party, message_id,

@@ -13,9 +13,10 @@ WHOLE = {
     "get_store": ("SCAN store",),
     "begin_epoch": ("SCAN store",),
     "get_epoch": ("SCAN store",),
-    "put_last_offset": ("SCAN store",),
+    "put_counts": ("SCAN store",),
+    "get_carried": ("SCAN store",),
     "get_last_offset": ("SCAN store",),
-    "count_by_status": ("SCAN tally",),
+    "count_by_status": ("SCAN store",),
     "get_journal_end": ("SCAN journal",),
     "list_in_flight": ("SCAN sending_pair", "SCAN turn"),
     "list_waiting_pairs": (
@@ -39,7 +40,7 @@ WHOLE = {
 }
 """Statements that may read something from end to end, and what.
 
-It has one row (`store`), one for each word (`tally`), or ends at the first row (the journal's last
+It has one row (`store`), or ends at the first row (the journal's last
 one, the first queued message); or it has a row for each pair, for each agreement, for each run with
 something staged or a block of rows, or for whatever is owed now: in flight, in recovery, a notice,
 an open incident. `list_incidents` is asked for all that there are.

@@ -7,19 +7,19 @@ only with a line in the changelog that says what is bought with it.
 
 BUDGETS = {
     "rm-2000": {
-        "statements": 53,
-        "steps": 5,
-        "commits": 4,
-        "tasks": 4,
-        "pages_written": 50,
-        "python_calls": 979,
-    },
-    "rm-2001": {
-        "statements": 53,
+        "statements": 35,
         "steps": 5,
         "commits": 4,
         "tasks": 4,
         "pages_written": 49,
+        "python_calls": 979,
+    },
+    "rm-2001": {
+        "statements": 35,
+        "steps": 5,
+        "commits": 4,
+        "tasks": 4,
+        "pages_written": 48,
         "python_calls": 990,
     },
 }

@@ -115,6 +115,9 @@ class ToldStore:
     def begin_copy(self, path: Path) -> Copy:
         return self._store.begin_copy(path)
 
+    def seal(self) -> None:
+        self._store.seal()
+
     def commit(self) -> None:
         if self.is_broken:
             raise StoreFailed("the disk broke")

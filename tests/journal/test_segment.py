@@ -13,6 +13,7 @@ from onceonly.journal.record import (
     SCHEMA_VERSION,
     Record,
     chain,
+    linked,
 )
 from onceonly.journal.segment import (
     SEGMENT_SCHEMA,
@@ -135,6 +136,22 @@ def test_a_row_is_hashed_with_the_columns_of_its_own_version():
     expected = hashlib.sha256(f"{CHAIN_START}|{text}".encode()).hexdigest()
     assert chain(CHAIN_START, row) == expected
     assert chain(CHAIN_START, changed(row, schema_version=SCHEMA_VERSION)) != expected
+
+
+@pytest.mark.parametrize("version", [1, SCHEMA_VERSION])
+def test_the_store_adds_number_epoch_and_hash(version: int):
+    """The columns of a row are those of its record, and the hash is the chain's."""
+    record = changed(ROWS[1], schema_version=version)
+    row = Record(*linked(record, seq=7, store_epoch=3, previous_hash=CHAIN_START))
+    assert row == changed(record, seq=7, store_epoch=3, chain_hash=row.chain_hash)
+    assert row.chain_hash == chain(CHAIN_START, row)
+
+
+def test_the_hash_of_a_row_is_what_it_was_when_rows_were_first_published():
+    """Whoever verifies an old segment counts in the same way."""
+    record = Record("urn:duns:1", Event.STORED, 5, 6, Direction.IN, message_id="m-1", hop=2)
+    row = linked(record, seq=1, store_epoch=1, previous_hash=CHAIN_START)
+    assert row[-1] == "9c5e43b81e771cb3a6cf705fc38ccd887e4cf98906be0ed2b12bbdcbfb7f9e87"
 
 
 @pytest.mark.parametrize("name", ADDED[2])

@@ -548,6 +548,7 @@ class BothStores(RuleBasedStateMachine):
         self.transactions = []
         for store in self.stores:
             store.commit()
+        assert self.sqlite.find_untrue() == []
 
     @precondition(lambda self: self.transactions)
     @rule()
@@ -555,6 +556,7 @@ class BothStores(RuleBasedStateMachine):
         self.transactions = []
         for store in self.stores:
             store.rollback()
+        assert self.sqlite.find_untrue() == []
 
     @rule()
     def dies_and_comes_back(self) -> None:

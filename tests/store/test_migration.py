@@ -24,7 +24,7 @@ from onceonly.protocol.pairing import PairStatus, SendingPair
 from onceonly.protocol.receiving import InboundStatus, ProcessingState, ReceivingPair
 from onceonly.protocol.recovering import Recovery
 from onceonly.protocol.sending import Exposure, Outbound, OutboundStatus, Silence
-from onceonly.store.contract.conditions import StoreRefused
+from onceonly.store.contract.conditions import StoreMisused, StoreRefused
 from onceonly.store.contract.entries import InboxStanding, MessageFilter, Notice, Role
 from onceonly.store.sqlite.migrate import get_version, read_migrations
 from onceonly.store.sqlite.queries import SQL_FILES
@@ -205,6 +205,58 @@ def test_every_fact_of_the_first_schema_is_kept(path: Path, open_in: Open) -> No
     connection = apsw.Connection(str(path))
     assert get_version(connection) == len(read_migrations())
     assert connection.pragma("integrity_check") == "ok"
+
+
+@pytest.fixture
+def path_12(path: Path) -> Path:
+    """The same store as the twelfth schema had it, with what came after the first."""
+    connection = apsw.Connection(str(path))
+    for step in read_migrations()[1:12]:
+        connection.execute(step.statements)
+    connection.execute("""
+        INSERT INTO inbound
+          SELECT 3, message_id, from_party, to_party, agreement_id, status, processing, digest, 33,
+              10, 34, 0, NULL, is_refused, is_withheld, parked, header_digest, ack_requested
+            FROM inbound WHERE position = 1;
+        INSERT INTO inbound_message SELECT 3, from_ids, to_ids, conversation_id, service, action,
+              timestamp_at, semantics, ref_to_message_id, payloads, NULL, NULL, NULL, NULL, NULL,
+              NULL, NULL
+            FROM inbound_message WHERE position = 1;
+        INSERT INTO tombstone VALUES ('r-9', 'urn:them', 'urn:us', 40, NULL);
+        UPDATE tally SET messages = 2 WHERE status = 'handed_over';
+        UPDATE store SET last_offset = 10;
+    """)
+    connection.pragma("user_version", 12)
+    connection.close()
+    return path
+
+
+def test_keys_and_counts_of_the_twelfth_schema_are_kept(path_12: Path, open_in: Open) -> None:
+    """Duplicates are known by their key, those without one have none, and every count goes on."""
+    store = open_in(path_12)
+    assert store.find_untrue() == []
+    key, unknown = MessageKey(SELLER, PARTY, "r-1"), MessageKey(SELLER, PARTY, "r-3")
+    snapshot = store.snapshot()
+    with_key, without = snapshot.find_inbound(key), snapshot.find_inbound_without_key(key)
+    assert with_key is not None
+    assert without is not None
+    assert (with_key.received_at, without.received_at) == (30, 33)
+    assert snapshot.list_inbox_offsets("r-1", 10) == [9, 10]
+    assert snapshot.find_inbound(unknown) is None
+    counts = snapshot.count_by_status()
+    told = {**dict(FIRST_ROWS["tally"]), "handed_over": 2}
+    assert {word: count for word, count in counts.items() if count} == told
+    transaction = store.begin()
+    assert transaction.is_cancelled(MessageKey("urn:them", "urn:us", "r-9"))
+    assert transaction.find_inbound_without_key(key) == without
+    assert transaction.count_waiting() == 2
+    assert transaction.hand_over(MessageKey(SELLER, PARTY, "r-2"), at=NOW_AT) == 11
+    ids = {"from_ids": (PartyId("seller@example.com", "email"),), "to_ids": (PartyId(PARTY),)}
+    again = changed(snapshot.find_inbound_message(key), **ids)
+    with pytest.raises(StoreMisused):
+        transaction.add_inbound(again, (), None, digest="e" * 64, received_at=50)
+    store.rollback()
+    assert store.find_untrue() == []
 
 
 def test_a_migrated_store_has_the_schema_of_a_new_one(

@@ -6,7 +6,7 @@ payload, so a journal can be shown to a partner or an auditor.
 
 from collections.abc import Iterable
 from hashlib import sha256
-from typing import Final
+from typing import Any, Final
 
 from msgspec.structs import astuple
 
@@ -110,6 +110,10 @@ _PLACES: Final = {
 }
 """For each older version: the places of its own columns, and of those that came later."""
 
+_VERSION_PLACE: Final = COLUMNS.index("schema_version")
+_GIVEN_ON_APPEND: Final = COLUMNS.index("seq")
+"""The place of the first column that the store gives: all after it are the store's, too."""
+
 
 def chain(previous_hash: str, record: Record) -> str:
     """The `chain_hash` of `record` after a row whose hash was `previous_hash`.
@@ -117,13 +121,29 @@ def chain(previous_hash: str, record: Record) -> str:
     SHA-256 over the previous hash and the other columns of the row's own schema version. If a
     younger column has a value, the hash covers every column, so that none can be filled in later.
     """
-    columns = astuple(record)
-    values: Iterable[object] = columns[:-1]
-    if record.schema_version in _PLACES:
-        own, younger = _PLACES[record.schema_version]
+    text = f"{previous_hash}|{as_text(_hashed(astuple(record)[:-1]))}"
+    return sha256(text.encode()).hexdigest()
+
+
+def linked(record: Record, *, seq: int, store_epoch: int, previous_hash: str) -> tuple[Any, ...]:
+    """The columns of `record` as a row of the journal: with its number, epoch and hash.
+
+    `previous_hash` is the `chain_hash` of the row before it.
+    """
+    columns = (*astuple(record)[:_GIVEN_ON_APPEND], seq, store_epoch)
+    values = columns if record.schema_version == SCHEMA_VERSION else _hashed(columns)
+    text = f"{previous_hash}|{as_text(values)}"
+    return (*columns, sha256(text.encode()).hexdigest())
+
+
+def _hashed(columns: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Those of `columns`, which are all but the hash, that the hash covers."""
+    version = columns[_VERSION_PLACE]
+    if version in _PLACES:
+        own, younger = _PLACES[version]
         if all(columns[place] is None for place in younger):
-            values = [columns[place] for place in own]
-    return sha256(f"{previous_hash}|{as_text(values)}".encode()).hexdigest()
+            return tuple([columns[place] for place in own])
+    return columns
 
 
 def as_text(values: Iterable[object]) -> str:

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 from onceonly.message.errors import LocalError, RemoteError
 from onceonly.message.word import Word
-from onceonly.store.contract.conditions import StoreFailed, StoreFull
+from onceonly.store.contract.conditions import StoreFailed, StoreFull, StoreMisusedBefore
 from onceonly.store.contract.store import Store, Transaction
 
 T = TypeVar("T")
@@ -60,7 +60,7 @@ class GroupCommit:
     runs on the loop.
 
     A step with a bug fails alone (R-43): its batch is rolled back and runs again without it. So a
-    step may run twice, and what it does outside the transaction must allow that. A savepoint around
+    step may run again, and what it does outside the transaction must allow that. A savepoint around
     every step would save the second run, but cost time in every step without a bug.
     """
 
@@ -138,14 +138,14 @@ class GroupCommit:
             self._patience.cancel()
             self._patience = None
         self._is_busy = True
-        loop.call_soon(self._run_batch)
+        loop.call_soon(self._run_next)
 
     def _lose_patience(self) -> None:
         self._patience = None
         # Both timers may fire in one round of the loop; the batch that is about to begin takes all.
         if not self._is_busy:
             self._is_busy = True
-            self._run_batch()
+            self._run_next()
 
     @property
     def failure(self) -> StoreFailed | None:
@@ -167,12 +167,16 @@ class GroupCommit:
         if self._thread is not None:
             self._thread.shutdown()
 
-    def _run_batch(self) -> None:
+    def _run_next(self) -> None:
+        """What goes aside, one of them at most, and then a batch of the steps that wait."""
         if self._aside:
             self._run_aside()
-        if not self._waiting:
+        if self._waiting:
+            self._run_batch()
+        else:
             self._go_on()
-            return
+
+    def _run_batch(self) -> None:
         count = min(len(self._waiting), self._steps_max)
         self._steps_max = STEPS_MAX
         taken = [self._waiting.popleft() for _ in range(count)]
@@ -189,6 +193,10 @@ class GroupCommit:
             thread = None if self._may_commit_here(len(batch)) else self._thread
             if thread is None:
                 self._store.commit()
+            else:
+                self._store.seal()
+        except StoreMisusedBefore as bug:
+            self._find_bug(batch, bug)
         except StoreFull as full:
             self._refuse(batch, full)
         except StoreFailed as failure:
@@ -212,6 +220,19 @@ class GroupCommit:
         _fail([batch[place]], bug)
         self._waiting.extendleft(reversed((*batch[:place], *batch[place + 1 :])))
         self._steps_max = place or STEPS_MAX
+        self._go_on()
+
+    def _find_bug(self, batch: list[_Waiter], bug: StoreMisusedBefore) -> None:
+        """Run half of the steps again, since one of them wrote what no table takes (R-43).
+
+        Which one it was shows when it is alone in its batch, after some nine halvings.
+        """
+        if len(batch) == 1:
+            self._take_out(batch, 0, bug)
+            return
+        self._store.rollback()
+        self._waiting.extendleft(reversed(batch))
+        self._steps_max = len(batch) // 2
         self._go_on()
 
     def _finish_here_or_in_thread(
@@ -259,7 +280,7 @@ class GroupCommit:
         if self._waiting or self._aside:
             # After the callbacks of the callers just released, so that their next steps join the
             # batch.
-            asyncio.get_running_loop().call_soon(self._run_batch)
+            asyncio.get_running_loop().call_soon(self._run_next)
         else:
             self._come_to_rest()
 
@@ -290,7 +311,7 @@ def _run(step: Callable[[Transaction], Any], transaction: Transaction) -> _Outco
     except (LocalError, RemoteError) as error:
         is_half_done = transaction.write_count != written_before
         return _Outcome(None, _too_late(error) if is_half_done else error, is_bug=is_half_done)
-    except (StoreFull, StoreFailed):
+    except (StoreFull, StoreFailed, StoreMisusedBefore):
         raise
     except Exception as bug:  # noqa: BLE001 - because a step is where a peer's value may meet a bug
         return _Outcome(None, bug, is_bug=True)

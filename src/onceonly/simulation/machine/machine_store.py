@@ -42,6 +42,10 @@ class Engine(Protocol):
         """How the disk is at the commit that comes now."""
         ...
 
+    def check(self) -> None:
+        """After a commit: what the store answers from memory is what its disk says."""
+        ...
+
     def end(self) -> None:
         """The process is gone, and its disk is the next one's."""
         ...
@@ -159,6 +163,9 @@ class MachineStore(Store):
     def is_quick(self) -> bool:
         return self.quick()
 
+    def seal(self) -> None:
+        self._open.seal()
+
     def commit(self) -> None:
         self.at_commit()
         store = self._open
@@ -166,6 +173,7 @@ class MachineStore(Store):
         self.has_failed |= self.is_broken
         self._engine.trouble(is_full=self.is_full, is_broken=self.is_broken)
         store.commit()
+        self._engine.check()
         self._tell()
 
     def rollback(self) -> None:
@@ -245,6 +253,9 @@ class InMemory:
         if self._store is not None:
             self._store.crash()
 
+    def check(self) -> None:
+        """Nothing: it has its tables, and nothing beside them."""
+
     def copied(self) -> Tables | None:
         """Every table."""
         return None if self._store is None else self._store.copied()
@@ -284,6 +295,11 @@ class OnDisk:
         if self._files is not None:
             self._files.close_vfs()
             self._files = None
+
+    def check(self) -> None:
+        """What the store knows without asking SQLite is what SQLite would answer."""
+        assert self._store is not None, "a commit comes after open"
+        assert not (untrue := self._store.find_untrue()), untrue
 
     def copied(self) -> None:
         """Nothing: worlds with backups have the memory store."""

@@ -19,6 +19,10 @@ class StoreMisused(OnceonlyError):  # noqa: N818 - because it names what happene
     """A step asked for what the tables do not allow: our bug, no fault of the disk (R-43)."""
 
 
+class StoreMisusedBefore(StoreMisused):
+    """The same of a write that was put off: this step's, or that of one before it in the batch."""
+
+
 class StoreFailed(OnceonlyError):  # noqa: N818 - because it names what happened, like StoreFull
     """An I/O error, a failed fsync or a foreign writer: the process must stop (R-22, R-23)."""
 

@@ -5,9 +5,7 @@ Knows decisions that do not depend on how rows are kept; must not know tables or
 
 from collections.abc import Sequence
 
-from onceonly.journal.record import Record, chain
 from onceonly.message.message import Payload
-from onceonly.message.word import changed
 from onceonly.protocol.sending import FINAL, Outbound
 from onceonly.store.contract.conditions import StoreRefused
 from onceonly.store.contract.entries import OutboundView, Page, StoredPayload
@@ -17,15 +15,6 @@ from onceonly.store.spool import INLINE_BYTES_MAX
 def settled_at(state: Outbound, at: int) -> int | None:
     """`at` if the status of `state` is final, otherwise None."""
     return at if state.status in FINAL else None
-
-
-def appended(record: Record, *, seq: int, store_epoch: int, previous_hash: str) -> Record:
-    """The journal row with what the store adds: number, epoch and hash.
-
-    `previous_hash` is the `chain_hash` of the row before it.
-    """
-    row = changed(record, seq=seq, store_epoch=store_epoch, chain_hash="")
-    return changed(row, chain_hash=chain(previous_hash, row))
 
 
 def page_of(found: Sequence[tuple[int, OutboundView]], limit: int) -> Page:

@@ -268,7 +268,9 @@ class Transaction(JobTransaction, Snapshot, Protocol):
     """Writes, all of them durable together at `Store.commit`.
 
     Each write raises `StoreFull`, `StoreFailed` or, for a row or value that the tables do not
-    allow, `StoreMisused`. After any of them the caller can only call `rollback`.
+    allow, `StoreMisused`. After any of them the caller can only call `rollback`. A store may put
+    writes off until it is asked for what they wrote, or until `Store.seal`; so any call may raise
+    `StoreMisusedBefore`, for a write of this step or of one before it in the same transaction.
     """
 
     @property
@@ -491,6 +493,16 @@ class Store(Protocol):
         Raises `StoreFailed`, or `StoreFull` if a reader holds too much old data.
         """
         ...
+
+    def seal(self) -> None:
+        """Write what the open transaction has put off, in the thread that ran its steps.
+
+        `commit` would do it, too, but in a thread it would wait for the interpreter at every row.
+        Raises as a write does: `StoreMisusedBefore` if it is one of these rows that the tables do
+        not allow. After that the caller can only call `rollback`. A store that puts nothing off
+        has nothing to do.
+        """
+        return
 
     def commit(self) -> None:
         """Make the transaction durable.

@@ -6,7 +6,7 @@ Knows which rows a step changes; must not commit them or roll them back: the sto
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
-from onceonly.journal.record import CHAIN_START, Record
+from onceonly.journal.record import CHAIN_START, Record, linked
 from onceonly.message.identity import MessageKey, Pair
 from onceonly.message.message import AckRequested, Message
 from onceonly.message.package import Package
@@ -25,7 +25,7 @@ from onceonly.store.contract.entries import (
     StoredPayload,
     TransitEntry,
 )
-from onceonly.store.contract.rules import appended, check_payloads, settled_at
+from onceonly.store.contract.rules import check_payloads, settled_at
 from onceonly.store.contract.store import Transaction
 from onceonly.store.contract.waits import Waits
 from onceonly.store.memory.jobs import MemoryJobWriting
@@ -349,8 +349,8 @@ class MemoryTransaction(MemoryJobWriting, MemorySnapshot, Transaction):
             seq = self._next("seq")
             before = self._tables.journal.get(seq - 1)
             previous_hash = CHAIN_START if before is None else before.chain_hash
-            row = appended(record, seq=seq, store_epoch=self._epoch, previous_hash=previous_hash)
-            self._put(self._tables.journal, seq, row)
+            row = linked(record, seq=seq, store_epoch=self._epoch, previous_hash=previous_hash)
+            self._put(self._tables.journal, seq, Record(*row))
 
 
 _Aged = TypeVar("_Aged", InboundRow, Passing)

@@ -6,7 +6,6 @@ Knows into which tables staged messages go; must not begin, commit or roll back.
 # ruff: noqa: D102 - because the methods are documented where they are promised, in jobs.py
 
 from collections.abc import Sequence
-from typing import Any
 
 import apsw
 from msgspec.structs import astuple
@@ -15,27 +14,19 @@ from onceonly.message.message import Message
 from onceonly.store.contract.entries import StoredPayload
 from onceonly.store.contract.jobs import JOBS_PER_PURGE, Job, JobRow, JobTransaction, Run
 from onceonly.store.contract.rules import check_payloads
-from onceonly.store.failures import from_sqlite
 from onceonly.store.sqlite import mapping
 from onceonly.store.sqlite.job_reading import SqliteJobReading
-from onceonly.store.sqlite.queries import SQL
+from onceonly.store.sqlite.later import SqliteLater
 
 _FORGET_STAGED = ("forget_staged", "forget_staged_bodies", "forget_staged_spooled")
 
 
-class SqliteJobWriting(SqliteJobReading, JobTransaction):
+class SqliteJobWriting(SqliteLater, SqliteJobReading, JobTransaction):
     """Writes of jobs, on the one writer connection."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         super().__init__(connection)
-        self._connection = connection
         self._job_numbers: dict[str, int] = {}
-
-    def _write(self, query: str, *bindings: Any) -> None:
-        try:
-            self._cursor.execute(SQL[query], bindings)
-        except apsw.Error as error:
-            raise from_sqlite(error) from error
 
     def open_job(self, job_id: str, *, at: int) -> Job:
         # Not one upsert, which would use up a number in each call.

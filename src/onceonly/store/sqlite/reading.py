@@ -234,9 +234,7 @@ class SqliteSnapshot(SqliteJobReading, Snapshot):
         return [mapping.to_record(row) for row in self._list("list_outcomes", message_id, limit)]
 
     def count_by_status(self) -> dict[str, int]:
-        counts: dict[str, int] = dict.fromkeys(COUNTED, 0)
-        counts.update(self._list("count_by_status"))
-        return counts
+        return dict(zip(COUNTED, self._get("count_by_status"), strict=True))
 
 
 def _narrowest(wanted: MessageFilter) -> str:

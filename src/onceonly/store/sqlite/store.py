@@ -36,9 +36,11 @@ from onceonly.store.contract.waits import Waits
 from onceonly.store.failures import from_commit, from_sqlite, from_system
 from onceonly.store.files import OPERATING_SYSTEM, FileSystem
 from onceonly.store.sqlite.copy_run import CopyRun
+from onceonly.store.sqlite.kept import Carried, WorkingSet
 from onceonly.store.sqlite.migrate import migrate
 from onceonly.store.sqlite.queries import SQL
 from onceonly.store.sqlite.reading import SqliteSnapshot
+from onceonly.store.sqlite.truth import differences
 from onceonly.store.sqlite.writing import SqliteTransaction
 
 SQLITE_VERSION_MIN = (3, 51, 3)
@@ -112,14 +114,16 @@ class SqliteStore(Store):
         self._path = path
         self._files = files
         self._limits = limits
+        self._version = -1
         self._log_pages = 0
         self._pages_folded = 0
         self._commit_ns = 2 * COMMIT_QUICK_NS
-        self._waiting = 0
+        self._carried = Carried()
         self._is_closed = False
         self._failure: StoreFailed | None = None
         self._transaction: SqliteTransaction | None = None
         self._waits = Waits()
+        self._kept = WorkingSet()
         self._of_thread = threading.local()
         self._readers: list[apsw.Connection] = []
         try:
@@ -140,12 +144,7 @@ class SqliteStore(Store):
             self._write_log_again()
             self._epoch = _begin_epoch(self._writer, party, now_at)
             self._settle_log()
-            self._journal_seq, self._chain_hash = verified_journal_end(self._writer)
-            self._waiting = sum(
-                count
-                for word, count in self._writer.execute(SQL["count_by_status"])
-                if word in WAITING
-            )
+            self._carried = _found(self._writer)
             self._sync_entry()
             undo.pop_all()
 
@@ -205,17 +204,19 @@ class SqliteStore(Store):
         self._transaction = SqliteTransaction(
             self._writer,
             epoch=self._epoch,
-            journal_seq=self._journal_seq,
-            chain_hash=self._chain_hash,
+            carried=self._carried,
             waits=self._waits,
-            waiting=self._waiting,
+            kept=self._kept,
         )
         return self._transaction
 
     def _begin_alone(self) -> None:
+        epoch = self._epoch
         try:
             self._writer.execute("BEGIN IMMEDIATE")
-            epoch = self._writer.execute(SQL["get_epoch"]).get
+            # Nobody else wrote since our last commit, so nobody opened the store again.
+            if self._writer.data_version() != self._version:
+                epoch = self._writer.execute(SQL["get_epoch"]).get
         except apsw.Error as error:
             raise self._noted(from_sqlite(error)) from error
         if epoch != self._epoch:
@@ -224,21 +225,30 @@ class SqliteStore(Store):
                 StoreFailed(f"opened again under epoch {epoch}, while ours is {self._epoch}")
             )
 
+    def seal(self) -> None:
+        assert self._transaction is not None, "seal without begin"
+        try:
+            self._transaction.flush()
+        except (StoreFull, StoreFailed, StoreMisused) as reason:
+            raise self._noted(reason) from reason.__cause__
+
     def commit(self) -> None:
         transaction = self._transaction
         assert transaction is not None, "commit without begin"
         began_ns = time.perf_counter_ns()
         try:
-            transaction.flush()
+            if not transaction.is_sealed:
+                transaction.flush()
             self._writer.execute("COMMIT")
         except (apsw.Error, StoreFull, StoreFailed, StoreMisused) as error:
             reason = from_commit(error) if isinstance(error, apsw.Error) else error
             self._noted(reason)
             self.rollback()
             raise reason from error
-        self._journal_seq, self._chain_hash = transaction.journal_seq, transaction.chain_hash
-        self._waiting = transaction.waiting
+        self._carried = transaction.carried()
+        self._version = self._writer.data_version()
         self._waits.settle()
+        self._kept.settle()
         self._transaction = None
         # A moving average of some eight commits: a single slow commit soon has no weight.
         took_ns = time.perf_counter_ns() - began_ns
@@ -256,6 +266,7 @@ class SqliteStore(Store):
     def rollback(self) -> None:
         self._transaction = None
         self._waits.drop()
+        self._kept.drop()
         try:
             if self._writer.in_transaction:
                 self._writer.execute("ROLLBACK")
@@ -263,7 +274,7 @@ class SqliteStore(Store):
             raise self._noted(from_sqlite(error)) from error
 
     def count_waiting(self) -> int:
-        return self._waiting
+        return self._carried.waiting
 
     def begin_copy(self, path: Path) -> CopyRun:
         """A copy of the store into a new file, made in steps between transactions (`backup`)."""
@@ -302,6 +313,11 @@ class SqliteStore(Store):
             self._writer.close()
         finally:
             self._lock.release()
+
+    def find_untrue(self) -> list[str]:
+        """What the working set has that the tables have not; between transactions, for tests."""
+        assert self._transaction is None, "a transaction is open"
+        return differences(self._writer, self._kept, self._carried)
 
     def crash(self) -> None:
         """Close everything as the death of the process would; for simulated disks.
@@ -431,6 +447,15 @@ def _begin_epoch(writer: apsw.Connection, party: str, now_at: int) -> int:
     writer.execute(SQL["forget_deadlines"])
     writer.execute("COMMIT")
     return int(epoch) + 1
+
+
+def _found(writer: apsw.Connection) -> Carried:
+    """What the first transaction begins with."""
+    seq, chain_hash = verified_journal_end(writer)
+    counts = SqliteSnapshot(writer).count_by_status()
+    waiting = sum(counts[word] for word in WAITING)
+    last_offset, has_unkeyed, has_tombstones = writer.execute(SQL["get_carried"]).get
+    return Carried(seq, chain_hash, waiting, last_offset, bool(has_unkeyed), bool(has_tombstones))
 
 
 def verified_journal_end(writer: apsw.Connection) -> tuple[int, str]:

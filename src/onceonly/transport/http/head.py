@@ -8,8 +8,9 @@ llhttp lets through, so that no proxy in front of us can see other requests than
 (security H1-H10, H14-H26). Where both look at the same thing, both must agree.
 
 A client writes one head again and again; only the Content-Type, which holds a boundary, and the
-Content-Length differ. `find_known_head` is the short way to read such a head: both readers were asked
-before about two heads that differ in those values only. A property test holds it to the long way.
+Content-Length differ. `find_known_head` is the short way to read such a head: both readers were
+asked before about two heads that differ in those values only. A property test holds it to the long
+way.
 """
 
 import re

@@ -4,7 +4,7 @@
 SELECT party, epoch FROM store
 
 -- name: create_store
-INSERT INTO store VALUES (1, ?, 0, 0, 0)
+INSERT INTO store (only_row, party, epoch, opened_at, last_offset) VALUES (1, ?, 0, 0, 0)
 
 -- name: begin_epoch
 UPDATE store SET epoch = ?, opened_at = ?
@@ -17,18 +17,27 @@ UPDATE outbound INDEXED BY outbound_by_status SET due_ns = NULL
 -- name: get_epoch
 SELECT epoch FROM store
 
--- name: put_last_offset
-UPDATE store SET last_offset = ?
+-- name: put_counts
+UPDATE store SET last_offset = ?, queued = queued + ?, sending = sending + ?,
+    in_doubt = in_doubt + ?, acknowledged = acknowledged + ?, failed = failed + ?,
+    expired = expired + ?, cancelled = cancelled + ?, sent = sent + ?, stored = stored + ?,
+    handed_over = handed_over + ?, forwarded = forwarded + ?,
+    cancelled_by_sender = cancelled_by_sender + ?
 
 -- name: get_last_offset
 SELECT last_offset FROM store
 
--- name: count_more
-INSERT INTO tally VALUES (?, ?)
-  ON CONFLICT (status) DO UPDATE SET messages = messages + excluded.messages
-
 -- name: count_by_status
-SELECT status, messages FROM tally
+SELECT queued, sending, in_doubt, acknowledged, failed, expired, cancelled, sent, stored,
+    handed_over, forwarded, cancelled_by_sender
+  FROM store
+
+-- name: get_carried
+SELECT last_offset,
+    (SELECT max(position) IS NOT NULL FROM inbound INDEXED BY inbound_without_key
+      WHERE has_key = 0),
+    (SELECT min(message_id) IS NOT NULL FROM tombstone)
+  FROM store
 
 -- name: add_outbound
 INSERT INTO outbound (message_id, from_party, to_party, agreement_id, status, attempt, episode,
@@ -70,9 +79,6 @@ UPDATE outbound SET status = ?, attempt = ?, episode = ?, exposure = ?, sequence
 
 -- name: put_package
 INSERT OR REPLACE INTO outbound_package VALUES (?, ?, ?, ?)
-
--- name: find_position
-SELECT position, status FROM outbound WHERE message_id = ?
 
 -- name: find_outbound
 SELECT position, message_id, from_party, to_party, agreement_id, status, attempt, episode,
@@ -291,9 +297,6 @@ ORDER BY 1 DESC, 2, 3
 INSERT INTO inbound VALUES (NULL, ?, ?, ?, ?, ?, 'not-started', ?, ?, ?, ?, ?, ?, 0, 0, NULL, ?,
     ?)
 
--- name: add_inbound_key
-INSERT INTO inbound_key VALUES (?, ?, ?, ?)
-
 -- name: add_inbound_message
 INSERT INTO inbound_message (position, from_ids, to_ids, conversation_id, service, action,
     timestamp_at, semantics, ref_to_message_id, payloads, time_to_live_at, sync_reply_mode,
@@ -305,11 +308,10 @@ INSERT INTO inbound_message (position, from_ids, to_ids, conversation_id, servic
 INSERT INTO inbound_body VALUES (?, ?)
 
 -- name: find_inbound
-SELECT inbound.position, inbound.message_id, inbound.from_party, inbound.to_party, agreement_id,
-    status, processing, digest, received_at, is_withheld, parked, header_digest,
-    ack_requested
-  FROM inbound_key CROSS JOIN inbound ON inbound.position = inbound_key.position
-  WHERE inbound_key.message_id = ? AND inbound_key.from_party = ? AND inbound_key.to_party = ?
+SELECT position, message_id, from_party, to_party, agreement_id, status, processing, digest,
+    received_at, is_withheld, parked, header_digest, ack_requested
+  FROM inbound INDEXED BY inbound_by_key
+  WHERE message_id = ? AND from_party = ? AND to_party = ? AND has_key = 1
 
 -- name: find_inbound_without_key
 SELECT position, message_id, from_party, to_party, agreement_id, status, processing, digest,
@@ -319,17 +321,15 @@ SELECT position, message_id, from_party, to_party, agreement_id, status, process
   ORDER BY position DESC LIMIT 1
 
 -- name: find_inbound_message
-SELECT inbound.message_id, agreement_id, from_ids, to_ids, conversation_id, service, action,
+SELECT message_id, agreement_id, from_ids, to_ids, conversation_id, service, action,
     timestamp_at, semantics, ref_to_message_id, payloads, time_to_live_at, sync_reply_mode,
     delivery_receipt_requested, acknowledgment
-  FROM inbound_key CROSS JOIN inbound ON inbound.position = inbound_key.position
-    CROSS JOIN inbound_message ON inbound_message.position = inbound.position
-  WHERE inbound_key.message_id = ? AND inbound_key.from_party = ? AND inbound_key.to_party = ?
+  FROM inbound INDEXED BY inbound_by_key CROSS JOIN inbound_message USING (position)
+  WHERE message_id = ? AND from_party = ? AND to_party = ? AND has_key = 1
 
 -- name: find_inbound_position
-SELECT inbound.position, status, inbox_offset
-  FROM inbound_key CROSS JOIN inbound ON inbound.position = inbound_key.position
-  WHERE inbound_key.message_id = ? AND inbound_key.from_party = ? AND inbound_key.to_party = ?
+SELECT position, status, inbox_offset FROM inbound INDEXED BY inbound_by_key
+  WHERE message_id = ? AND from_party = ? AND to_party = ? AND has_key = 1
 
 -- name: find_position_without_key
 SELECT position, status, inbox_offset FROM inbound INDEXED BY inbound_without_key
@@ -338,8 +338,9 @@ SELECT position, status, inbox_offset FROM inbound INDEXED BY inbound_without_ke
 
 -- name: get_response
 SELECT response_content_type, response_lengths, response_segments
-  FROM inbound_key CROSS JOIN inbound_message USING (position)
-  WHERE message_id = ? AND from_party = ? AND to_party = ? AND response_segments IS NOT NULL
+  FROM inbound INDEXED BY inbound_by_key CROSS JOIN inbound_message USING (position)
+  WHERE message_id = ? AND from_party = ? AND to_party = ? AND has_key = 1
+    AND response_segments IS NOT NULL
 
 -- name: put_response
 UPDATE inbound_message
@@ -409,8 +410,8 @@ SELECT inbox_offset, message_id, agreement_id, received_at, handed_over_at, proc
 
 -- name: list_inbox_offsets
 SELECT inbox_offset
-  FROM inbound_key CROSS JOIN inbound ON inbound.position = inbound_key.position
-  WHERE inbound_key.message_id = ?1 AND inbox_offset IS NOT NULL
+  FROM inbound INDEXED BY inbound_by_key
+  WHERE message_id = ?1 AND has_key = 1 AND inbox_offset IS NOT NULL
 UNION ALL
 SELECT inbox_offset
   FROM inbound INDEXED BY inbound_without_key
@@ -469,13 +470,9 @@ SELECT incident_id, role, from_party, to_party, reason, opened_at, resolved_at, 
   FROM incident ORDER BY incident_id
 
 -- name: append
-INSERT INTO journal (party, event, at, monotonic_ns, direction, from_party, to_party, message_id,
-    ref_to_message_id, conversation_id, agreement_id, profile, semantics, service, action,
-    sequence_number, attempt, transport, endpoint, outcome, status_code, error_code, severity,
-    size_bytes, digest, hop, actor, reason, header_digest, message_timestamp_at, time_to_live_at,
-    ack_requested, receipt_requested, schema_version, seq, store_epoch, chain_hash)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
-    ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO journal VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,
+    ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?34, ?35, ?36, ?37, ?29, ?30, ?31, ?32,
+    ?33)
 
 -- name: get_journal_end
 SELECT seq, chain_hash FROM journal ORDER BY seq DESC LIMIT 1
@@ -663,10 +660,6 @@ DELETE FROM spooled WHERE way = 'out' AND place BETWEEN ?1 << 16 AND ?1 << 16 | 
 
 -- name: forget_recovery
 DELETE FROM recovery WHERE position = ?
-
--- name: forget_inbound_key
-DELETE FROM inbound_key WHERE position = ?1 AND (message_id, from_party, to_party) =
-  (SELECT message_id, from_party, to_party FROM inbound WHERE position = ?1)
 
 -- name: forget_inbound
 DELETE FROM inbound WHERE position = ?
