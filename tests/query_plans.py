@@ -29,6 +29,10 @@ WHOLE = {
         "SCAN recovery USING COVERING INDEX recovery_awaited",
         "SCAN (subquery-1)",
     ),
+    "list_spooled_digests": (
+        "SCAN spooled USING COVERING INDEX spooled_by_digest",
+        "SCAN staged_spooled USING COVERING INDEX staged_spooled_by_digest",
+    ),
     "list_recovering": ("SCAN recovery USING COVERING INDEX recovery_at_work",),
     "list_owed_notices": ("SCAN owed_notice",),
     "list_pairs": ("SCAN sending_pair", "SCAN receiving_pair"),
