@@ -30,7 +30,7 @@ async def run(task: Task) -> None:
         look_seldom()
         store = gateway.store
         if task["side"] == "receiver":
-            await receive(cost, lambda: store.snapshot().last_offset() >= messages)
+            await receive(cost, lambda: has_all(gateway, messages))
             return
         documents = bodies()
         parties = [agreement.their_party for agreement in gateway.configuration.agreements]
@@ -70,6 +70,12 @@ async def running_gateway(path: Path) -> AsyncIterator[Gateway]:
         await gateway.desk.close()
         await gateway.group.drain()
         store.close()
+
+
+def has_all(gateway: Gateway, messages: int) -> bool:
+    """Whether so many messages are in the inbox, and the commit of the last one has returned."""
+    is_there = gateway.store.snapshot().last_offset() >= messages
+    return is_there and gateway.group.is_at_rest
 
 
 def fail(error: BaseException) -> None:
