@@ -23,6 +23,10 @@ BIG = bytes(range(256)) * 1200
 POLL_S = 0.01
 
 
+def backups_in(directory: Path) -> Path:
+    return directory / "gateway.db-backups"
+
+
 async def made(gateway: RunningGateway, name: str) -> dict[str, object]:
     """What became of the backup."""
     while True:
@@ -48,7 +52,7 @@ async def test_messages_go_on_while_a_backup_is_made_and_are_in_it(
     place = tmp_path / "elsewhere" / "gateway.db"
     place.parent.mkdir()
     folder = Path(str(found["folder"]))
-    backup.restore(folder, place, spool_of(place), party=OUR_PARTY)
+    backup.restore(folder, place, spool_of(place), party=OUR_PARTY, now_at=0)
     store = open_sqlite(place, party=OUR_PARTY, clock_at=lambda: 0)
     try:
         rows = store.snapshot().list_journal(0, 10_000)
@@ -73,7 +77,7 @@ async def test_a_name_is_used_once_and_names_no_other_place(
         odd = await gateway.call("POST", "/v1/backups", json={"name": name})
         assert refused(odd) == (400, "InvalidField"), name
     assert refused(await gateway.call("GET", "/v1/backups/tuesday")) == (404, "NotFound")
-    assert [one.name for one in (tmp_path / "backups").iterdir()] == ["monday"]
+    assert [one.name for one in backups_in(tmp_path).iterdir()] == ["monday"]
 
 
 async def test_one_backup_is_made_at_a_time(gateway: RunningGateway) -> None:
@@ -86,7 +90,7 @@ async def test_one_backup_is_made_at_a_time(gateway: RunningGateway) -> None:
 async def test_a_backup_that_cannot_be_written_says_so_and_messages_go_on(
     tmp_path: Path, gateway: RunningGateway, peer: Peer
 ) -> None:
-    (tmp_path / "backups").write_text("a file stands where the folder should be")
+    backups_in(tmp_path).write_text("a file stands where the folder should be")
     await gateway.call("POST", "/v1/backups", json={"name": "monday"})
     found = await made(gateway, "monday")
     assert found["state"] == "failed"
@@ -111,10 +115,16 @@ async def test_the_commands_back_up_and_restore_with_and_without_a_gateway(
         await gateway.submit(ORDER, to=peer)
         async with serving_api(gateway):
             said = await asyncio.to_thread(onceonly, "backup", "running", "-c", config)
-            assert str(tmp_path / "backups" / "running") in said
+            assert str(backups_in(tmp_path) / "running") in said
         refusal = await asyncio.to_thread(
             onceonly,
-            *("restore", str(tmp_path / "backups" / "running"), "-c", config, "--replace"),
+            *(
+                "restore",
+                str(backups_in(tmp_path) / "running"),
+                "-c",
+                config,
+                "--replace",
+            ),
             expect=Exit.UNEXPECTED,
         )
         assert "in use by process" in refusal
@@ -126,7 +136,7 @@ async def test_the_commands_back_up_and_restore_with_and_without_a_gateway(
 def restored_without_a_gateway(directory: Path, config: str) -> None:
     said = onceonly("backup", "stopped", "-c", config)
     assert "no gateway answers" in said
-    folder = str(directory / "backups" / "running")
+    folder = str(backups_in(directory) / "running")
     assert "whole" in onceonly("restore", folder, "-c", config, "--check")
     refusal = onceonly("restore", folder, "-c", config, expect=Exit.UNEXPECTED)
     assert "only replaced if you say so" in refusal
@@ -134,5 +144,5 @@ def restored_without_a_gateway(directory: Path, config: str) -> None:
     assert "set `lake` to a new folder" in said
     [aside] = directory.glob("gateway.db.replaced-*")
     assert (aside / "gateway.db").exists()
-    said = onceonly("restore", str(directory / "backups" / "stopped"), "-c", config, "--replace")
+    said = onceonly("restore", str(backups_in(directory) / "stopped"), "-c", config, "--replace")
     assert "warning" not in said

@@ -8,14 +8,17 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import apsw
 import pytest
 from store_samples import NOW_AT, PARTY, message, spooled, stored, submit
 
+from onceonly.message.instant import US_PER_S
 from onceonly.store.contract.conditions import StoreRefused
 from onceonly.store.contract.store import Store
 from onceonly.store.spool import INLINE_BYTES_MAX, Spool
 from onceonly.store.sqlite import backup
 from onceonly.store.sqlite.backup import EPOCHS_SKIPPED, PAYLOADS_FOLDER, STORE_FILE
+from onceonly.store.sqlite.migrate import read_migrations
 from onceonly.store.sqlite.store import RESTORING, SqliteStore, open_sqlite
 
 Open = Callable[[Path], SqliteStore]
@@ -81,7 +84,7 @@ def made(place: Path, spool: Path, folder: Path, open_in: Open) -> Path:
 
 
 def restored(folder: Path, place: Path, spool: Path, **how: object) -> backup.Restored:
-    return backup.restore(folder, place, spool, party=PARTY, **how)  # type: ignore[arg-type]  # because each test gives some
+    return backup.restore(folder, place, spool, **{"party": PARTY, "now_at": NOW_AT, **how})  # type: ignore[arg-type]  # because each test gives some
 
 
 def test_a_copy_has_what_was_committed_until_its_end(
@@ -140,11 +143,57 @@ def test_the_epoch_is_later_than_any_before(
     assert found.store_epoch == lake + 1
     found = restored(made, place, spool, aside=tmp_path / "b")
     assert found.store_epoch == lake + 2
+    later = NOW_AT + 86_400 * US_PER_S
+    found = restored(made, tmp_path / "c.db", tmp_path / "c.db-spool", now_at=later)
+    assert found.store_epoch == first + EPOCHS_SKIPPED + 86_400
 
 
 def test_a_store_is_replaced_only_on_demand(made: Path, place: Path, spool: Path) -> None:
     with pytest.raises(StoreRefused, match="only replaced if you say so"):
         restored(made, place, spool)
+
+
+@pytest.mark.parametrize("end", ["-wal", "-shm", "-journal"])
+def test_the_log_of_a_lost_store_is_not_taken_for_that_of_the_restored_one(
+    made: Path, place: Path, spool: Path, tmp_path: Path, open_in: Open, end: str
+) -> None:
+    """SQLite would apply it at the first opening, and undo the restore."""
+    for one in (place, spool):
+        one.rename(tmp_path / f"lost-{one.name}")
+    place.with_name(place.name + end).write_bytes(b"what a dead process left")
+    with pytest.raises(StoreRefused, match="what is left of one"):
+        restored(made, place, spool)
+    restored(made, place, spool, aside=tmp_path / "aside")
+    assert open_in(place).snapshot().find_outbound("m-2") is not None
+
+
+def test_the_log_of_a_store_that_failed_is_not_folded(
+    place: Path, spool: Path, folder: Path, open_in: Open, tmp_path: Path
+) -> None:
+    """It may be in the page cache only, and must not get into the database by a backup (R-22)."""
+    store = open_in(place)
+    put(store, "m-1", b"<Order/>")
+    store.crash()
+    log = place.with_name(f"{place.name}-wal")
+    store._lock.release()
+    before = log.read_bytes(), place.read_bytes()
+    backup.take(place, spool, folder, made_at=lambda: NOW_AT)
+    assert (log.read_bytes(), place.read_bytes()) == before
+    restored(folder, place, spool, aside=tmp_path / "aside")
+    assert (tmp_path / "aside" / log.name).read_bytes() == before[0]
+
+
+@pytest.mark.parametrize("version", [2, 8])
+def test_a_store_of_an_old_schema_is_refused_by_name(
+    place: Path, spool: Path, folder: Path, version: int
+) -> None:
+    with contextlib.closing(apsw.Connection(str(place))) as connection:
+        for step in read_migrations()[:version]:
+            connection.execute(step.statements)
+        connection.execute(f"PRAGMA user_version = {version}")
+        connection.execute("INSERT INTO store VALUES (1, ?, 1, 0, 0)", (PARTY,))
+    with pytest.raises(StoreRefused, match=f"schema version {version}"):
+        backup.take(place, spool, folder, made_at=lambda: NOW_AT)
 
 
 def test_neither_way_touches_a_store_that_is_open(
@@ -216,7 +265,9 @@ def test_a_harmed_backup_is_refused_by_name(
 
 def test_another_partys_backup_is_refused(made: Path, tmp_path: Path) -> None:
     with pytest.raises(StoreRefused, match="belongs to"):
-        backup.restore(made, tmp_path / "x.db", tmp_path / "x.db-spool", party="urn:duns:9")
+        backup.restore(
+            made, tmp_path / "x.db", tmp_path / "x.db-spool", party="urn:duns:9", now_at=0
+        )
 
 
 def test_no_gateway_starts_over_a_restore_that_was_cut_off(
@@ -237,7 +288,8 @@ from pathlib import Path
 from onceonly.store.sqlite import backup
 made, place, aside = map(Path, sys.argv[1:4])
 print("restoring", flush=True)
-backup.restore(made, place, place.with_name(place.name + "-spool"), party=sys.argv[4], aside=aside)
+spool = place.with_name(place.name + "-spool")
+backup.restore(made, place, spool, party=sys.argv[4], now_at=0, aside=aside)
 """
 
 

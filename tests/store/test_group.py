@@ -15,7 +15,7 @@ from store_samples import message, submit
 from onceonly.journal.record import Record, chain
 from onceonly.message.errors import ErrorCode, LocalError, RemoteError
 from onceonly.message.event import Event
-from onceonly.store.contract.conditions import StoreFailed, StoreFull
+from onceonly.store.contract.conditions import StoreFailed, StoreFull, StoreMisusedBefore
 from onceonly.store.contract.store import Store, Transaction
 from onceonly.store.group import STEPS_MAX, STEPS_ON_LOOP_MAX, WAITING_MAX, GroupCommit
 from onceonly.store.memory.store import MemoryStore
@@ -508,5 +508,76 @@ def test_what_goes_aside_never_runs_inside_a_transaction(store: Store, *, thread
         assert await rig.group.aside(lambda: "alone") == "alone"
         await rig.group.drain()
         assert rig.group.is_at_rest
+
+    run(main)
+
+
+class Picky:
+    """The memory store, which finds only at the end of a batch that a step wrote what it must not.
+
+    So does the SQLite store, whose rows are put off until then.
+    """
+
+    def __init__(self, bad: str) -> None:
+        self._store = memory()
+        self._bad = bad
+        self._open: Transaction | None = None
+        self.is_broken = False
+        """A rollback meets an error of the disk."""
+        self.is_quick = True
+
+    def begin(self) -> Transaction:
+        self._open = self._store.begin()
+        return self._open
+
+    def seal(self) -> None:
+        assert self._open is not None
+        if self._open.find_outbound(self._bad) is not None:
+            raise StoreMisusedBefore("a row that no table takes")
+
+    def commit(self) -> None:
+        self.seal()
+        self._store.commit()
+
+    def rollback(self) -> None:
+        self._store.rollback()
+        if self.is_broken:
+            raise StoreFailed("the disk broke")
+
+
+def test_a_row_that_shows_late_lets_each_other_step_run_ten_times_at_most(*, thread: bool) -> None:
+    """However many steps wait after the batch of the one with the bug."""
+
+    async def main() -> None:
+        bad = f"m-{STEPS_MAX - 1}"
+        rig = Rig(Picky(bad), thread=thread)  # type: ignore[arg-type]  # because it has what a group asks for
+        runs: Counter[str] = Counter()
+
+        def step(name: str, transaction: Transaction) -> str:
+            runs[name] += 1
+            submit(transaction, message(name))
+            return name
+
+        names = [f"m-{number}" for number in range(4 * STEPS_MAX)]
+        asked = [rig.group.transact(partial(step, name)) for name in names]
+        results = await asyncio.gather(*asked, return_exceptions=True)
+        assert [one for one in results if isinstance(one, str)] == [n for n in names if n != bad]
+        assert max(runs.values()) <= 10
+        await rig.group.drain()
+
+    run(main)
+
+
+def test_a_rollback_that_fails_while_a_bug_is_looked_for_stops_everything(*, thread: bool) -> None:
+    """Fail-stop (R-22): every caller hears of it, and nobody waits for ever."""
+
+    async def main() -> None:
+        store = Picky("m-1")
+        store.is_broken = True
+        rig = Rig(store, thread=thread)  # type: ignore[arg-type]  # because it has what a group asks for
+        asked = [rig.submit(f"m-{number}") for number in range(3)]
+        results = await asyncio.gather(*asked, return_exceptions=True)
+        assert all(isinstance(one, StoreFailed) for one in results)
+        assert len(rig.failures) == 1
 
     run(main)

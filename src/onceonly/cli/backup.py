@@ -13,7 +13,7 @@ from onceonly.cli.gateway_option import configuration_option, load_configuration
 from onceonly.cli.output import output_option, print_json, put, say
 from onceonly.cli.status_line import copied
 from onceonly.client import Client, GatewayUnreachable
-from onceonly.message.errors import LocalError
+from onceonly.message.errors import LocalError, OnceonlyError
 
 POLL_S = 0.2
 
@@ -68,14 +68,13 @@ def _by_us(configuration: Any, name: str | None) -> Backup:
     """Of a gateway that does not run; the store's lock keeps it from starting meanwhile."""
     from onceonly.gateway.backups import take_closed  # noqa: PLC0415 - because --help must stay quick
     from onceonly.gateway.shapes import backup_shape  # noqa: PLC0415 - because --help must stay quick
-    from onceonly.store.contract.conditions import StoreRefused  # noqa: PLC0415 - because --help must stay quick
 
     say(f"no gateway answers at {configuration.api}; the store is copied from outside")
     try:
         made = take_closed(configuration, name)
     except LocalError as error:
         raise Failure(Exit.USAGE, f"{error.name}: {error}") from error
-    except (StoreRefused, OSError) as error:
+    except (OnceonlyError, OSError) as error:
         raise Failure(Exit.UNEXPECTED, str(error)) from error
     return backup_shape(made)
 
@@ -97,7 +96,6 @@ def restore(config: Path | None, folder: Path, *, check: bool, replace: bool) ->
     onceonly restore backups/20261125T213000Z -c gateway.toml --replace
     """  # noqa: D301 - because click reads the backspace that keeps the lines apart
     from onceonly.gateway.restore import restore_store, verify_backup  # noqa: PLC0415 - because --help must stay quick
-    from onceonly.store.contract.conditions import StoreRefused  # noqa: PLC0415 - because --help must stay quick
 
     configuration = load_configuration(config)
     try:
@@ -109,7 +107,7 @@ def restore(config: Path | None, folder: Path, *, check: bool, replace: bool) ->
             put(f"payloads {manifest.payload_files} files")
             return
         done = restore_store(folder, configuration, is_replacing=replace)
-    except (StoreRefused, OSError) as error:
+    except (OnceonlyError, OSError) as error:
         raise Failure(Exit.UNEXPECTED, str(error)) from error
     restored = done.restored
     put(f"store    {configuration.store}, epoch {restored.store_epoch}")

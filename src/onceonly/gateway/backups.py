@@ -8,8 +8,10 @@ the process ends, and the whole ones are folders.
 
 import asyncio
 import re
+import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -24,9 +26,13 @@ from onceonly.gateway.tasks import Tasks
 from onceonly.message.errors import LocalError, OnceonlyError
 from onceonly.message.instant import US_PER_S
 from onceonly.message.word import Word, changed
+from onceonly.store.contract.conditions import StoreRefused
 from onceonly.store.contract.copying import Copy
 from onceonly.store.sqlite import backup
 from onceonly.store.sqlite.backup import BackupFacts
+
+RESTARTS_MAX: Final = 100
+"""A rollback of a batch that had written begins a copy again from its first page."""
 
 KNOWN_MAX: Final = 100
 """Backups of this process of which is known what became of them."""
@@ -110,14 +116,18 @@ class Backups:
         return list(reversed(self._known.values()))
 
     async def _make(self, begun: MadeBackup, begin_copy: Callable[[Path], Copy]) -> None:
+        stop = threading.Event()
         try:
-            manifest = await self._copy_and_seal(begun, begin_copy)
+            manifest = await self._copy_and_seal(begun, begin_copy, partial(_go_on, stop))
+        except asyncio.CancelledError:
+            stop.set()  # The threads end by it, and the process need not wait for them.
+            raise
         except (OnceonlyError, OSError) as error:
+            await asyncio.to_thread(backup.drop, begun.folder)
             self._known[begun.name] = changed(
                 self._known[begun.name], state="failed", reason=str(error)
             )
             log.warning("backup failed", folder=str(begun.folder), error=str(error))
-            await asyncio.to_thread(backup.drop, begun.folder)
         else:
             self._known[begun.name] = changed(
                 self._known[begun.name], state="done", manifest=manifest
@@ -125,20 +135,41 @@ class Backups:
             log.info("backed up", folder=str(begun.folder), bytes=manifest.store_bytes)
 
     async def _copy_and_seal(
-        self, begun: MadeBackup, begin_copy: Callable[[Path], Copy]
+        self, begun: MadeBackup, begin_copy: Callable[[Path], Copy], go_on: Callable[[], None]
     ) -> BackupFacts:
-        target = await asyncio.to_thread(backup.begin, begun.folder, self._spool)
+        folder, spool, made_at = begun.folder, self._spool, begun.started_at
+        target = await asyncio.to_thread(backup.begin, folder, spool, go_on)
         run = await self._office.aside(lambda: begin_copy(target))
+
+        def step() -> bool:
+            nonlocal made_at
+            # Before the step: what is committed after it, in the same turn of the loop, is not in.
+            made_at = self._clock.at()
+            return run.step()
+
         try:
-            while not await self._office.aside(run.step):
+            restarts, before = 0, 0
+            while not await self._office.aside(step):
                 copied, pages = run.progress
+                restarts += copied < before
+                before = copied
+                if restarts > RESTARTS_MAX:
+                    raise StoreRefused(
+                        f"the store rolled back {restarts} transactions while it was copied, and "
+                        "each of them begins the copy again; try once what goes wrong is mended"
+                    )
                 self._known[begun.name] = changed(
                     self._known[begun.name], pages_copied=copied, pages=pages
                 )
-            made_at = self._clock.at()
         finally:
             await self._office.aside(run.end)
-        return await asyncio.to_thread(backup.seal, begun.folder, self._spool, made_at=made_at)
+        seal = partial(backup.seal, made_at=made_at, go_on=go_on)
+        return await asyncio.to_thread(seal, folder, spool)
+
+
+def _go_on(stop: threading.Event) -> None:
+    if stop.is_set():
+        raise StoreRefused("the gateway stops, and leaves its backup unfinished")
 
 
 def take_closed(configuration: Configuration, name: str | None = None) -> MadeBackup:

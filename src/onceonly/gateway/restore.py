@@ -4,12 +4,13 @@ Knows the configuration, and that the lake may have rows that the backup has not
 is in a store, or start a gateway.
 """
 
-from datetime import UTC, datetime
 from pathlib import Path
 
+from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import Configuration
 from onceonly.gateway.open_files import spool_of
 from onceonly.gateway.publish import PublishedEnd, find_published_end
+from onceonly.message.instant import to_datetime
 from onceonly.message.word import Word
 from onceonly.store.sqlite import backup
 from onceonly.store.sqlite.backup import BackupFacts, Restored
@@ -47,12 +48,14 @@ def restore_store(
     """
     store, party = configuration.store, str(configuration.party[0])
     published = find_published_end(configuration.lake, party)
-    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
+    now_at = Clock().at()
+    stamp = to_datetime(now_at).strftime("%Y%m%dT%H%M%S.%fZ")
     restored = backup.restore(
         folder,
         store,
         spool_of(store),
         party=party,
+        now_at=now_at,
         known_epoch=0 if published is None else published.store_epoch,
         aside=store.with_name(f"{store.name}.replaced-{stamp}") if is_replacing else None,
     )

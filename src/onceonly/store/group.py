@@ -73,7 +73,8 @@ class GroupCommit:
         self._waiting: deque[_Waiter] = deque()
         self._aside: deque[tuple[Callable[[], Any], asyncio.Future[Any]]] = deque()
         self._is_busy = False
-        self._steps_max = STEPS_MAX
+        self._parts: deque[int] = deque()
+        """How many steps the next batches take, where one batch has to be run again in parts."""
         self._patience: asyncio.TimerHandle | None = None
         self._rest: asyncio.Future[None] | None = None
         self._failure: StoreFailed | None = None
@@ -177,8 +178,7 @@ class GroupCommit:
             self._go_on()
 
     def _run_batch(self) -> None:
-        count = min(len(self._waiting), self._steps_max)
-        self._steps_max = STEPS_MAX
+        count = self._parts.popleft() if self._parts else min(len(self._waiting), STEPS_MAX)
         taken = [self._waiting.popleft() for _ in range(count)]
         batch = [waiter for waiter in taken if not waiter.future.done()]
         outcomes: list[_Outcome] = []
@@ -216,24 +216,35 @@ class GroupCommit:
         The steps before it have no bug, so each step runs at most once more, however many bugs
         there are.
         """
-        self._store.rollback()
-        _fail([batch[place]], bug)
-        self._waiting.extendleft(reversed((*batch[:place], *batch[place + 1 :])))
-        self._steps_max = place or STEPS_MAX
-        self._go_on()
+        if self._roll_back(batch):
+            _fail([batch[place]], bug)
+            self._run_again([*batch[:place], *batch[place + 1 :]], place)
 
     def _find_bug(self, batch: list[_Waiter], bug: StoreMisusedBefore) -> None:
-        """Run half of the steps again, since one of them wrote what no table takes (R-43).
+        """Run the steps again in two halves, since one wrote what no table takes (R-43).
 
-        Which one it was shows when it is alone in its batch, after some nine halvings.
+        Which one it was shows when it is alone in its batch, after at most nine halvings. Steps
+        that came meanwhile wait until then, so no step runs more often.
         """
         if len(batch) == 1:
             self._take_out(batch, 0, bug)
-            return
-        self._store.rollback()
-        self._waiting.extendleft(reversed(batch))
-        self._steps_max = len(batch) // 2
+        elif self._roll_back(batch):
+            self._run_again(batch, len(batch) // 2)
+
+    def _run_again(self, steps: list[_Waiter], first: int) -> None:
+        """In two batches, of which the first has `first` steps."""
+        self._waiting.extendleft(reversed(steps))
+        self._parts.extendleft(size for size in (len(steps) - first, first) if size)
         self._go_on()
+
+    def _roll_back(self, batch: list[_Waiter]) -> bool:
+        """Nothing of the batch is stored; False where that failed, and everything stops (R-22)."""
+        try:
+            self._store.rollback()
+        except StoreFailed as failure:
+            self._stop(batch, failure)
+            return False
+        return True
 
     def _finish_here_or_in_thread(
         self, batch: list[_Waiter], outcomes: list[_Outcome], thread: ThreadPoolExecutor | None
@@ -268,11 +279,7 @@ class GroupCommit:
 
     def _refuse(self, batch: list[_Waiter], full: StoreFull) -> None:
         """Ruling R-28: nothing of the batch is stored, and its callers may try again."""
-        try:
-            self._store.rollback()
-        except StoreFailed as failure:
-            self._stop(batch, failure)
-        else:
+        if self._roll_back(batch):
             _fail(batch, full)
             self._go_on()
 

@@ -124,7 +124,7 @@ def read_configuration(path: Path) -> Configuration:
         api=gateway["api"],
         api_token=gateway["api_token"],
         store=directory / gateway["store"],
-        backups=directory / gateway["backups"],
+        backups=directory / (gateway["backups"] or f"{gateway['store']}-backups"),
         lake=_lake_location(gateway["lake"], directory),
         publish_interval_s=gateway["publish_interval"],
         payload_bytes_max=gateway["payload_bytes_max"],

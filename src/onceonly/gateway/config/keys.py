@@ -83,8 +83,7 @@ GATEWAY_KEYS = table_of(
         read.text,
         "a path",
         "Folder in which `onceonly backup` makes backups, relative to this file.",
-        default="backups",
-        default_text='`"backups"`',
+        default_text="`store` with `-backups` at its end",
     ),
     Key(
         "lake",

@@ -22,8 +22,14 @@ import apsw
 import msgspec
 
 from onceonly import __version__
+from onceonly.message.instant import US_PER_S
 from onceonly.message.word import Word
-from onceonly.store.contract.conditions import StoreRefused
+from onceonly.store.contract.conditions import (
+    StoreFailed,
+    StoreFull,
+    StoreMisused,
+    StoreRefused,
+)
 from onceonly.store.contract.rules import check_owner
 from onceonly.store.failures import from_sqlite
 from onceonly.store.files import CHUNK_BYTES
@@ -41,9 +47,20 @@ PARTIAL: Final = ".partial"
 
 FORMAT: Final = 1
 EPOCHS_SKIPPED: Final = 1_000
-"""By so much the epoch grows where nobody knows how often the store was opened since the backup."""
+"""By so much at least the epoch grows, and by one for each second since the backup: no store is
+opened as often, and no two restores of one backup get the same epoch."""
+
+OLDEST_SCHEMA: Final = 9
+"""A store of an older schema has to be opened once by this program before it can be backed up."""
 
 _DIGEST_LENGTH = 64
+_LOGS: Final = ("-wal", "-shm", "-journal")
+
+GoOn = Callable[[], None]
+
+
+def _always() -> None:
+    """Nobody wants a backup to end before its end."""
 
 
 class BackupFacts(Word):
@@ -78,31 +95,30 @@ class Restored(Word):
     """Where the store that was there before is now."""
 
 
-def begin(folder: Path, spool: Path) -> Path:
+def begin(folder: Path, spool: Path, go_on: GoOn = _always) -> Path:
     """Make the partial folder, with the payloads that are there now; returns where the store goes.
 
-    Raises `StoreRefused` if there is a backup of that name already, and `OSError`.
+    `go_on` is called now and then, and may raise to end it. Raises `StoreRefused` if there is a
+    backup of that name already, and `OSError`.
     """
     if folder.exists():
         raise StoreRefused(f"{folder} exists already; a backup is never written over")
     partial = partial_of(folder)
-    if folder.parent.exists():
-        for left in folder.parent.glob(f"*{PARTIAL}"):  # by a crash; no two are made at once
-            shutil.rmtree(left, ignore_errors=True)
+    shutil.rmtree(partial, ignore_errors=True)  # what a crash left of one of this name
     (partial / PAYLOADS_FOLDER).mkdir(parents=True, mode=0o700)
     partial.chmod(0o700)
     # Before the store, too: what it mentions at the end and a purge takes away then is there.
-    _share_payloads(spool, partial / PAYLOADS_FOLDER)
+    _share_payloads(spool, partial / PAYLOADS_FOLDER, go_on)
     return partial / STORE_FILE
 
 
-def seal(folder: Path, spool: Path, *, made_at: int) -> BackupFacts:
+def seal(folder: Path, spool: Path, *, made_at: int, go_on: GoOn = _always) -> BackupFacts:
     """Make the backup whole: the payloads that came meanwhile, checks, checksums, its name.
 
     Raises `StoreRefused` if something is missing or damaged, and `OSError`.
     """
     partial = partial_of(folder)
-    _share_payloads(spool, partial / PAYLOADS_FOLDER)
+    _share_payloads(spool, partial / PAYLOADS_FOLDER, go_on)
     store = partial / STORE_FILE
     with _opened(store) as connection:
         party, epoch, seq, chain_hash = _facts_of(store, connection)
@@ -121,13 +137,14 @@ def seal(folder: Path, spool: Path, *, made_at: int) -> BackupFacts:
         journal_seq=seq,
         journal_hash=chain_hash,
         store_bytes=store.stat().st_size,
-        store_sha256=_sha256_of(store),
+        store_sha256=_sha256_of(store, go_on),
         payload_files=len(kept),
         payload_bytes=sum(file.stat().st_size for file in kept),
     )
     text = msgspec.json.format(msgspec.json.encode(manifest), indent=1)
     (partial / MANIFEST_FILE).write_bytes(text + b"\n")
     for file in (store, *kept, partial / MANIFEST_FILE, partial / PAYLOADS_FOLDER, partial):
+        go_on()
         _sync(file)
     partial.rename(folder)
     _sync(folder.parent)
@@ -154,7 +171,7 @@ def take(path: Path, spool: Path, folder: Path, *, made_at: Callable[[], int]) -
     lock = StoreLock(path.with_name(path.name + ".lock"))
     try:
         target = begin(folder, spool)
-        with _opened(path) as source:
+        with _opened(path, folds=False) as source:
             run = CopyRun(source, target)
             try:
                 while not run.step(-1):
@@ -200,28 +217,32 @@ def verify(folder: Path, *, party: str) -> BackupFacts:
     return manifest
 
 
-def restore(
+def restore(  # noqa: PLR0913 - because these are the facts of one restore
     folder: Path,
     path: Path,
     spool: Path,
     *,
     party: str,
+    now_at: int,
     known_epoch: int = 0,
     aside: Path | None = None,
 ) -> Restored:
     """Put the backup in the place of the store at `path`, whose gateway does not run.
 
-    `known_epoch` is the latest that somebody else knows of, such as the lake. A store that is there
-    is moved to `aside`, and without `aside` it stays and the restore is refused. What a crash
-    leaves is seen by the next start, which refuses until a restore has ended. Raises `StoreRefused`
-    and `OSError`.
+    `now_at` is in microseconds UTC; `known_epoch` is the latest that somebody else knows of, such
+    as the lake. A store that is there, or what is left of one, is moved to `aside`; without `aside`
+    it stays, and the restore is refused. What a crash leaves is seen by the next start, which
+    refuses until a restore has ended. Raises `StoreRefused` and `OSError`.
     """
     manifest = verify(folder, party=party)
     lock = StoreLock(path.with_name(path.name + ".lock"))
     try:
-        if aside is None and (path.exists() or spool.exists()):
-            raise StoreRefused(f"there is a store at {path}; it is only replaced if you say so")
-        epoch = _epoch_after(manifest, path, known_epoch)
+        if aside is None and any(one.exists() for one in _of_store(path, spool)):
+            raise StoreRefused(
+                f"there is a store at {path}, or what is left of one; it is only replaced if you "
+                "say so"
+            )
+        epoch = _epoch_after(manifest, path, known_epoch, now_at)
         coming, coming_payloads = (one.with_name(one.name + RESTORING) for one in (path, spool))
         shutil.rmtree(coming_payloads, ignore_errors=True)
         _remove_with_log(coming)
@@ -233,7 +254,11 @@ def restore(
             _copy(file, coming_payloads / file.name)
         _sync(coming_payloads)
         replaced = _move_aside(path, spool, aside)
+        # In this order also on a disk that does not keep it (D7): while the store has not its name,
+        # its mark says so.
+        _sync(path.parent)
         coming_payloads.rename(spool)
+        _sync(path.parent)
         coming.rename(path)
         _sync(path.parent)
         return Restored(manifest, epoch, replaced)
@@ -241,14 +266,20 @@ def restore(
         lock.release()
 
 
-def _epoch_after(manifest: BackupFacts, path: Path, known_epoch: int) -> int:
+def _of_store(path: Path, spool: Path) -> list[Path]:
+    """Every name that a store has; a log alone would be taken for the log of what comes."""
+    return [path, *(path.with_name(path.name + end) for end in _LOGS), spool]
+
+
+def _epoch_after(manifest: BackupFacts, path: Path, known_epoch: int, now_at: int) -> int:
     known = known_epoch
     if path.exists():
-        with suppress(StoreRefused, apsw.Error), _opened(path) as connection:
+        with suppress(StoreRefused, apsw.Error), _opened(path, folds=False) as connection:
             _, found = connection.execute(SQL["get_store"]).get
             known = max(known, int(found))
     # An opening at least was not counted there: the one that wrote the last thing that we know of.
-    return max(manifest.store_epoch + EPOCHS_SKIPPED, known + 1)
+    since_s = max(0, now_at - manifest.made_at) // US_PER_S
+    return max(manifest.store_epoch + EPOCHS_SKIPPED + since_s, known + 1)
 
 
 def _set_epoch(store: Path, epoch: int) -> None:
@@ -262,8 +293,7 @@ def _move_aside(path: Path, spool: Path, aside: Path | None) -> Path | None:
         return None
     aside.mkdir(mode=0o700)
     # The store first: without it nobody misses its payloads.
-    log = (path.with_name(path.name + end) for end in ("", "-wal", "-shm"))
-    for one in (*log, spool):
+    for one in _of_store(path, spool):
         if one.exists():
             one.rename(aside / one.name)
     _sync(aside)
@@ -283,11 +313,12 @@ def _read_manifest(folder: Path) -> BackupFacts:
     return manifest
 
 
-def _share_payloads(spool: Path, target: Path) -> None:
+def _share_payloads(spool: Path, target: Path, go_on: GoOn) -> None:
     """By hard links where the file system has them; what is there already stays."""
     if not spool.exists():
         return
     for name in os.listdir(spool):  # noqa: PTH208 - because a spool of a million names is no list of paths
+        go_on()
         if len(name) != _DIGEST_LENGTH or (target / name).exists():
             continue
         with suppress(FileNotFoundError):  # A purge took it away; the end looks what is missing.
@@ -308,12 +339,20 @@ def _missing(connection: apsw.Connection, payloads: Path) -> Iterator[str]:
 def _facts_of(store: Path, connection: apsw.Connection) -> tuple[str, int, int, str]:
     """Owner, epoch, and the end of the journal, whose last rows are verified."""
     try:
-        row = connection.execute(SQL["get_store"]).get if get_version(connection) else None
+        version = get_version(connection)
+        row = connection.execute(SQL["get_store"]).get if version else None
         if row is None:
             raise StoreRefused(f"{store} is no store of onceonly that was ever opened")
+        if version < OLDEST_SCHEMA:
+            raise StoreRefused(
+                f"{store} has schema version {version}; back it up by the program that wrote it, "
+                f"or let this one open it once: it reads backups from version {OLDEST_SCHEMA} on"
+            )
         return str(row[0]), int(row[1]), *verified_journal_end(connection)
     except apsw.Error as error:
         raise _refused(store, error) from error
+    except (StoreFull, StoreFailed, StoreMisused) as error:
+        raise StoreRefused(f"{store} cannot be read: {error}") from error
 
 
 def _check_whole(store: Path, connection: apsw.Connection) -> None:
@@ -326,14 +365,22 @@ def _check_whole(store: Path, connection: apsw.Connection) -> None:
 
 
 @contextmanager
-def _opened(path: Path, *, is_read_only: bool = False) -> Iterator[apsw.Connection]:
-    """A connection to a database that nobody else writes."""
+def _opened(
+    path: Path, *, is_read_only: bool = False, folds: bool = True
+) -> Iterator[apsw.Connection]:
+    """A connection to a database that nobody else writes.
+
+    Where it does not fold, the log stays as it is: that of a store that failed may be in the page
+    cache only, and must not be moved into the database (R-22).
+    """
     name = f"file:{quote(str(path))}?mode={'ro&immutable=1' if is_read_only else 'rw'}"
     flags = apsw.SQLITE_OPEN_READONLY if is_read_only else apsw.SQLITE_OPEN_READWRITE
     try:
         connection = apsw.Connection(name, flags=flags | apsw.SQLITE_OPEN_URI)
     except apsw.Error as error:
         raise _refused(path, error) from error
+    if not folds:
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
     try:
         yield connection
     finally:
@@ -353,14 +400,15 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _remove_with_log(store: Path) -> None:
-    for end in ("", "-wal", "-shm", "-journal"):
+    for end in ("", *_LOGS):
         store.with_name(store.name + end).unlink(missing_ok=True)
 
 
-def _sha256_of(file: Path) -> str:
+def _sha256_of(file: Path, go_on: GoOn = _always) -> str:
     running = sha256()
     with file.open("rb") as reading:
         while chunk := reading.read(CHUNK_BYTES):
+            go_on()
             running.update(chunk)
     return running.hexdigest()
 

@@ -110,6 +110,11 @@ class WorkingSet:
                     settled[key] = value
             kept.said.clear()
 
+    def forget(self) -> None:
+        """Somebody else wrote to the tables, such as an operator's shell: they are asked again."""
+        for kept in self._all:
+            kept.settled.clear()
+
     def drop(self) -> None:
         """The open transaction is rolled back."""
         for kept in self._all:

@@ -214,9 +214,10 @@ class SqliteStore(Store):
         epoch = self._epoch
         try:
             self._writer.execute("BEGIN IMMEDIATE")
-            # Nobody else wrote since our last commit, so nobody opened the store again.
+            # If nobody else wrote since our last commit, nobody opened the store again.
             if self._writer.data_version() != self._version:
                 epoch = self._writer.execute(SQL["get_epoch"]).get
+                self._kept.forget()
         except apsw.Error as error:
             raise self._noted(from_sqlite(error)) from error
         if epoch != self._epoch:
@@ -405,7 +406,9 @@ def check_restored(path: Path) -> None:
     coming = path.with_name(path.name + RESTORING)
     if coming.exists():
         way_on = f"; to go on with the store as it is, remove {coming}" if path.exists() else ""
-        raise StoreRefused(f"a restore into {path} was cut off: run it again{way_on}")
+        raise StoreRefused(
+            f"a restore into {path} was cut off: run it again, with --replace{way_on}"
+        )
 
 
 def check_version(version: str) -> None:
