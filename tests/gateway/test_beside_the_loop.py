@@ -17,7 +17,10 @@ from onceonly.message.event import Event
 pytestmark = pytest.mark.anyio
 
 M = "m-1@a.example.com"
-ASKED_WITHOUT_THE_STORE = {"/healthz", "/readyz", "/openapi.json"}
+ASKED_WITHOUT_THE_STORE = {
+    *("/healthz", "/readyz", "/openapi.json"),
+    *("/v1/backups", "/v1/backups/{name}"),
+}
 LISTS = [
     operation
     for operation in OPERATIONS

@@ -26,11 +26,13 @@ from desks import OUR_URI, desk_over
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mailing import MailSystem
+from msgspec import to_builtins
 from odd_packages import KINDS, Fields, parcel, values_for
 from odd_stage import MAILBOX, Neighbour, trouble_of
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from onceonly.gateway import shapes
+from onceonly.gateway.api.answers import Json
 from onceonly.gateway.api.arrow import inbox_stream, journal_stream
 from onceonly.gateway.application.inbox import WholeItem
 from onceonly.gateway.clock import Clock
@@ -56,7 +58,7 @@ from onceonly.message.signals import (
     ReportedProcessing,
 )
 from onceonly.message.terms import DeliveryTerms
-from onceonly.message.word import changed
+from onceonly.message.word import Word, changed
 from onceonly.protocol import schedule
 from onceonly.protocol.effects import Answer, Journal
 from onceonly.protocol.relaying import Transit
@@ -561,10 +563,11 @@ def look_at_shown(lets: Sequence[Let], store: SqliteStore, surprises: Surprises)
     assert_rows_can_be_shown(snapshot.list_journal(0, len(lets) + 1))
 
 
-def assert_one_can_be_shown(shape: dict[str, Any]) -> None:
+def assert_one_can_be_shown(shape: Word) -> None:
     """As JSON over the API and as one line of the log."""
-    assert json.loads(JSONResponse(shape).body) == shape
-    line = structlog.processors.JSONRenderer()(None, "info", dict(shape))
+    members = json.loads(json.dumps(to_builtins(shape)))
+    assert json.loads(Json(shape).body) == members
+    line = structlog.processors.JSONRenderer()(None, "info", dict(members))
     assert len(line.splitlines()) == 1 if isinstance(line, str) else b"\n" not in line
 
 

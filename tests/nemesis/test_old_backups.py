@@ -230,7 +230,7 @@ def test_a_sender_that_lost_its_numbers_starts_again_and_nothing_is_doubled(
         ]
         assert numbers == [1, 2, 3, 1, 2]
         assert read_inbox_ids(theirs) == [*KEPT, "next", "after"]
-        assert ours.incidents() == theirs.incidents() == []
+        assert ours.incidents() == theirs.incidents() == ()
 
 
 @pytest.mark.statement("S0-100", ruling="R-11")

@@ -28,6 +28,7 @@ def beside_files(made: Configuration, read: Configuration) -> Configuration:
         made,
         path=read.path,
         store=read.store,
+        backups=read.backups,
         lake=read.lake,
         publish_interval_s=read.publish_interval_s,
         tls=made.tls and read.tls,

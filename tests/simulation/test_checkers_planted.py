@@ -5,6 +5,7 @@ from recorded import NUMBERED, WINDOWED, found, plan, ran, submits
 
 from onceonly.gateway.incoming.handovers import HandOvers
 from onceonly.gateway.outgoing.failure_notices import FailureNotices
+from onceonly.journal.record import linked
 from onceonly.message.event import Event
 from onceonly.message.message import AckRequested, DeliverySemantics
 from onceonly.message.terms import Intermediary, OnExhausted, RecoveryTerms
@@ -16,8 +17,9 @@ from onceonly.protocol.relaying import Arrived, TransitStatus
 from onceonly.simulation.network import Fate
 from onceonly.simulation.plan import Action, Habits, Machine, Plan
 from onceonly.steps.turn import Turn
-from onceonly.store.contract import rules
+from onceonly.store.memory import writing as memory_writing
 from onceonly.store.memory.writing import MemoryTransaction
+from onceonly.store.sqlite import writing as sqlite_writing
 
 ALL_LOST = {f"A>B#{number}": Fate.LOST for number in range(1, 4)}
 
@@ -93,7 +95,14 @@ def test_a_drain_that_is_forgotten_ends_when_the_world_heals():
 
 def test_a_chain_that_does_not_hold_is_found(monkeypatch: pytest.MonkeyPatch):
     """E3: the hash of a row is not that of the row."""
-    monkeypatch.setattr(rules, "chain", lambda before, record: before)
+    real = linked
+
+    def unlinked(record, *, previous_hash, **more):
+        *columns, _ = real(record, previous_hash=previous_hash, **more)
+        return (*columns, previous_hash)
+
+    monkeypatch.setattr(memory_writing, "linked", unlinked)
+    monkeypatch.setattr(sqlite_writing, "linked", unlinked)
     with ran(plan(seed=0)) as world:
         assert "E3" in found(world)
 
