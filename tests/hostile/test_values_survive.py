@@ -546,8 +546,7 @@ def look_at_shown(lets: Sequence[Let], store: SqliteStore, surprises: Surprises)
     snapshot = store.snapshot()
     for let, item in zip(lets, snapshot.list_inbox(0, len(lets) + 1), strict=True):
         with surprises.of(let):
-            shape = shapes.inbox_shape(item)
-            assert_one_can_be_shown(shape)
+            shape = assert_one_can_be_shown(shapes.inbox_shape(item))
             for text in (
                 *shape.values(),
                 *(one for part in shape["payloads"] for one in part.values()),
@@ -563,12 +562,13 @@ def look_at_shown(lets: Sequence[Let], store: SqliteStore, surprises: Surprises)
     assert_rows_can_be_shown(snapshot.list_journal(0, len(lets) + 1))
 
 
-def assert_one_can_be_shown(shape: Word) -> None:
-    """As JSON over the API and as one line of the log."""
+def assert_one_can_be_shown(shape: Word) -> dict[str, Any]:
+    """As JSON over the API and as one line of the log; returns its members."""
     members = json.loads(json.dumps(to_builtins(shape)))
     assert json.loads(Json(shape).body) == members
     line = structlog.processors.JSONRenderer()(None, "info", dict(members))
     assert len(line.splitlines()) == 1 if isinstance(line, str) else b"\n" not in line
+    return dict(members)
 
 
 def assert_rows_can_be_shown(records: Sequence[Record]) -> None:
