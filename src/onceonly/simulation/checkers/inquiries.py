@@ -15,6 +15,7 @@ from onceonly.message.signals import InquiryKind, MessageStatus, ReportedProcess
 from onceonly.message.terms import DeliveryTerms, Remedy
 from onceonly.protocol.effects import NoticeKind
 from onceonly.protocol.events import Outcome
+from onceonly.protocol.outbound import Exposure, OutboundStatus
 from onceonly.simulation.cast import name_of
 from onceonly.simulation.checkers.case import NEVER, WorldCase
 from onceonly.simulation.checkers.course import Course
@@ -24,7 +25,7 @@ from onceonly.simulation.checkers.sender import is_fence
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import Row
 from onceonly.simulation.network import CLIENT_WAIT_NS
-from onceonly.store.contract.entries import Incident
+from onceonly.store.contract.entries import Incident, OutboundEntry
 
 WORDS = frozenset(
     {
@@ -140,6 +141,15 @@ def _leaves_a_doubt(row: Row) -> bool:
     return row.record.event is Event.EXHAUSTED
 
 
+def _is_certain_end(entry: OutboundEntry | None) -> bool:
+    """Whether it failed and never left, as a late outcome may show: nobody has to be asked."""
+    return (
+        entry is not None
+        and entry.state.status is OutboundStatus.FAILED
+        and entry.state.exposure is Exposure.NEVER
+    )
+
+
 def _ends(case: WorldCase, course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
     """R-21, I25: an answer, another word about the message, or an operator knows."""
     causes = causes_of(course, terms)
@@ -151,6 +161,7 @@ def _ends(case: WorldCase, course: Course, terms: DeliveryTerms) -> Iterator[Vio
         any(row.record.event in WORDS and row.order > last.order for row in course.out)
         or case.was_resumed(course, last.order, NEVER)
         or is_operators(case, course)
+        or _is_certain_end(snapshot.find_outbound(message_id))
     )
     if not is_ended and message_id not in snapshot.list_recovering():
         text = f"{last.record.event}, and no answer came, nobody asks, and no operator knows"

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from onceonly.message.event import Event
+from onceonly.message.identity import Pair
 from onceonly.message.instant import NS_PER_S, US_PER_S
 from onceonly.message.message import DeliverySemantics, ReliableMessagingMethod
 from onceonly.message.terms import DeliveryTerms
@@ -105,7 +106,7 @@ def _verdict(case: WorldCase, course: Course, terms: DeliveryTerms) -> Iterator[
     is_endless = terms.semantics is DeliverySemantics.EXACTLY_ONCE
     if is_doubt and not terms.recovery.inquires:
         return
-    if is_doubt or is_endless:
+    if is_doubt or is_endless or _is_deaf(case, course, terms):
         yield from _known_to_operator(case, course, status)
         return
     yield _at("L1", course, f"still {status} at the end", case.end_order)
@@ -195,6 +196,16 @@ def _is_hindered(case: WorldCase, course: Course, since: Row, until: Row) -> boo
     )
 
 
+def _is_deaf(case: WorldCase, course: Course, terms: DeliveryTerms) -> bool:
+    """Whether no Pong can be written down within Timeout, however often an operator resumes.
+
+    Large messages then never leave (level 2). It takes a disk that is slower than what was agreed.
+    """
+    is_asked = terms.recovery.ping_above_bytes is not None
+    is_slow = case.machines[course.node].thread_ms > terms.timeout_s * 1000
+    return is_asked and is_slow and not _is_answered_in_time(case, course, terms)
+
+
 def _is_answered_in_time(case: WorldCase, course: Course, terms: DeliveryTerms) -> bool:
     """Whether Timeout is longer than a round trip over all hops, as `check` asks for (R-06).
 
@@ -263,17 +274,26 @@ def _times(course: Course, handed: int) -> int:
     return min(handed, 1) if is_remembered(course.terms) else handed
 
 
+def _deaf_pairs(case: WorldCase) -> Iterator[tuple[str, Pair]]:
+    for accepted in case.history.accepted:
+        course = case.at(accepted.node, accepted.key)
+        terms = None if course is None else case.terms_out(course)
+        if course is not None and terms is not None and _is_deaf(case, course, terms):
+            yield course.node, accepted.key.pair
+
+
 def _drained(case: WorldCase) -> Iterator[Violation]:
     """L6: no pair stays closed, none has messages that wait. R-21: every inquiry has an end."""
     waits = [terms.verdict_after_s or 0 for terms in case.terms.values()]
     if case.end_ns < case.healed_ns + CALM_NS + 10 * (max(waits, default=0) * NS_PER_S + SETTLE_NS):
         return
+    deaf = set(_deaf_pairs(case))
     for name, node in case.world.nodes.items():
         if node.snapshot().list_recovering() and not case.is_set_back(*case.machines):
             text = f"{name}: a question is open that nobody asks again"
             yield Violation("R-21", text, case.end_order)
         for view in node.snapshot().list_pairs():
-            if case.is_set_back(*case.nodes_between(view.pair)):
+            if case.is_set_back(*case.nodes_between(view.pair)) or (name, view.pair) in deaf:
                 continue
             # A pathological ExactlyOnce message blocks its pair until an operator acts (R-17).
             is_ours = view.role is Role.SENDER and not case.is_operators(name, view.pair)
