@@ -213,6 +213,41 @@ def test_a_backup_is_never_written_over(made: Path, place: Path, spool: Path) ->
     backup.verify(made, party=PARTY)
 
 
+class Stopped(Exception):  # noqa: N818 - because it names what happened, and nothing failed
+    """A gateway that stops tells its backup so."""
+
+
+def stopping_after(calls: int) -> Callable[[], None]:
+    left = iter(range(calls))
+
+    def go_on() -> None:
+        if next(left, None) is None:
+            raise Stopped
+
+    return go_on
+
+
+def test_a_backup_ends_where_it_is_told_to(
+    place: Path, spool: Path, folder: Path, open_in: Open
+) -> None:
+    """A gateway that stops waits for no large spool and no checksum of a large store."""
+    store = open_in(place)
+    for number in range(3):
+        put_big(store, Spool(spool), f"m-{number}")
+    with pytest.raises(Stopped):
+        backup.begin(folder, spool, stopping_after(1))
+    assert len(list((backup.partial_of(folder) / PAYLOADS_FOLDER).iterdir())) == 1
+    run = store.begin_copy(backup.begin(folder, spool))
+    while not run.step():
+        pass
+    run.end()
+    with pytest.raises(Stopped):
+        backup.seal(folder, spool, made_at=NOW_AT, go_on=stopping_after(4))
+    assert not folder.exists()
+    backup.seal(folder, spool, made_at=NOW_AT)
+    backup.verify(folder, party=PARTY)
+
+
 def test_a_payload_that_is_missing_is_no_backup(
     place: Path, spool: Path, folder: Path, open_in: Open
 ) -> None:
