@@ -22,6 +22,7 @@ from onceonly.cli.output import (
     print_rows,
     print_trace,
     put,
+    rows_option,
     say,
     waiting,
     words_of_outcome,
@@ -128,7 +129,7 @@ def message() -> None:
 @click.option("--to", help="Only messages to this partner.")
 @click.option("--conversation", help="Only messages of this conversation.")
 @limit_option
-@output_option
+@rows_option
 @gateway_command
 def list_messages(client: Client, output: str, limit: int, **wanted: str | None) -> None:
     """List messages, oldest first."""
@@ -164,7 +165,7 @@ def show(client: Client, message_id: str, output: str) -> None:
 
 @message.command()
 @click.argument("message_id")
-@output_option
+@rows_option
 @gateway_command
 def trace(client: Client, message_id: str, output: str) -> None:
     """Show what happened to a message, row by row of the journal.
