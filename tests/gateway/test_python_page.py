@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import io
+import sqlite3
 
 import pytest
 from running_gateway import running, serving_api
@@ -35,19 +36,24 @@ async def test_what_the_pages_say_in_python_works(tmp_path, monkeypatch, peer):
         serving_api(gateway),
     ):
         await peer.post(peer.normal("m-1@a.example.com", 1))
-        await peer.post(peer.normal("m-2@a.example.com", 2, payloads=()))
-        await gateway.until_handed_over("m-1@a.example.com", "m-2@a.example.com")
+        await gateway.until_handed_over("m-1@a.example.com")
 
         async def said(example: str) -> str:
             return await asyncio.to_thread(run, example, api)
 
         [readme] = examples_of("../README.md", "python")
         await said(readme)
-        send, again, receive, look = examples_of("how-to/python.md", "python")
+        send, again, receive, functions, look = examples_of("how-to/python.md", "python")
         message_id, _, replayed = (await said(send)).split()
         assert replayed == "False"
         assert (await said(send)).split()[::2] == [message_id, "True"]
         assert await said(again) == ""
+        named = {"Ordering": "QuoteToCollect", "NewOrder": "NewPurchaseOrder", "<Order": "<"}
+        await said(replaced(functions, named))
+        with contextlib.closing(sqlite3.connect("orders.db")) as orders:
+            assert orders.execute("SELECT inbox_offset FROM booked").fetchall() == [(1,)]
+        await peer.post(peer.normal("m-2@a.example.com", 2, payloads=()))
+        await gateway.until_handed_over("m-1@a.example.com", "m-2@a.example.com")
         await said(receive)
         items = (await gateway.get("/v1/inbox"))["items"]
         assert [item["processing"] for item in items] == ["complete"] * 2
