@@ -275,15 +275,16 @@ def path_before_lists(path: Path) -> Path:
           LIMIT 2040) SELECT n FROM it;
         INSERT INTO outbound (position, message_id, from_party, to_party, agreement_id, status,
             attempt, episode, exposure, transients, silence, pings)
-          SELECT n, 'x-' || n, 'urn:us', 'urn:them', 'tpa', 'failed', 1, 0, 'left', 0, 'none', 0 FROM up;
+          SELECT n, 'x-' || n, 'urn:us', 'urn:them', 'tpa', 'failed', 1, 0, 'left', 0,
+              'none', 0 FROM up;
         INSERT INTO outbound_message (position, from_ids, to_ids, conversation_id, service, action,
             timestamp_at, semantics, payloads, digest, submitted_at)
-          SELECT n, '[["urn:us",null]]', '[["urn:them",null]]', 'c', 's', 'a', n, 'BestEffort', '[]', 'd',
-            n FROM up;
+          SELECT n, '[["urn:us",null]]', '[["urn:them",null]]', 'c', 's', 'a', n,
+              'BestEffort', '[]', 'd', n FROM up;
         INSERT INTO inbound (message_id, from_party, to_party, agreement_id, status, processing,
             digest, received_at, inbox_offset, handed_over_at, has_key)
-          SELECT 'y-' || n, 'urn:them', 'urn:us', 'tpa', 'handed_over', 'complete', 'd', n, n + 1, n, 1
-            FROM up;
+          SELECT 'y-' || n, 'urn:them', 'urn:us', 'tpa', 'handed_over', 'complete', 'd', n, n + 1,
+              n, 1 FROM up;
         UPDATE store SET last_offset = 2049;
         PRAGMA user_version = {lists - 1};
     """)
