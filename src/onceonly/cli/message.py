@@ -2,19 +2,31 @@
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 
 from onceonly.api.messages import MessageDetail, OutboundMessage, Receipt
+from onceonly.api.words import MessageState
 from onceonly.cli.exits import Exit, Failure, exit_of_message
 from onceonly.cli.gateway_option import gateway_command
+from onceonly.cli.lists import (
+    Options,
+    error_option,
+    header_options,
+    list_options,
+    most_of,
+    order_of,
+    page_by_page,
+    prefix_option,
+    print_count,
+    together,
+)
 from onceonly.cli.output import (
     JSON,
     inert,
-    limit_option,
     members,
     output_option,
     print_fields,
@@ -27,6 +39,7 @@ from onceonly.cli.output import (
     waiting,
     words_of_outcome,
 )
+from onceonly.cli.times import time_options
 from onceonly.client import Client
 from onceonly.documents import UNKNOWN_TYPE, Document
 
@@ -121,27 +134,59 @@ def _print_receipt(receipt: Receipt, output: str) -> None:
 
 @click.group()
 def message() -> None:
-    """Outbound messages: list, show, status, trace, wait, resend, resume, cancel."""
+    """Outbound messages: list, count, show, status, trace, wait, resend, resume, cancel."""
+
+
+_criteria: Options = together(
+    click.option("--state", type=click.Choice(get_args(MessageState)), help="In this state."),
+    click.option("--to", help="To this partner."),
+    header_options,
+    click.option("--key", help="Submitted under this business key, or sent again for it."),
+    error_option,
+    prefix_option,
+)
 
 
 @message.command("list")
-@click.option("--state", help="Only messages in this state.")
-@click.option("--to", help="Only messages to this partner.")
-@click.option("--conversation", help="Only messages of this conversation.")
-@limit_option
+@_criteria
+@list_options
 @rows_option
 @gateway_command
-def list_messages(client: Client, output: str, limit: int, **wanted: str | None) -> None:
-    """List messages, oldest first."""
-    query: dict[str, Any] = {name: value for name, value in wanted.items() if value is not None}
-    found: list[OutboundMessage] = []
-    after: int | None = 0
-    while after is not None and len(found) < limit:
-        page = client.list(**query, after=after, limit=min(limit - len(found), 1000))
-        found += page.messages
-        after = page.next_after
+def list_messages(
+    client: Client,
+    output: str,
+    limit: int,
+    newest: bool,  # noqa: FBT001 - because click passes it by name
+    everything: bool,  # noqa: FBT001 - because click passes it by name
+    **wanted: Any,
+) -> None:
+    """List the messages that fit everything you ask for, oldest first.
+
+    \b
+    onceonly message list -c gateway.toml --newest --since 2h --state failed
+    """  # noqa: D301 - because click reads the backspace that keeps the lines apart
+
+    def fetch(after: int, page_limit: int) -> tuple[Sequence[OutboundMessage], int | None]:
+        page = client.list(**wanted, order=order_of(newest), after=after, limit=page_limit)
+        return page.messages, page.next_after
+
+    found = page_by_page(fetch, most_of(limit, everything))
     rows = [{**members(one), "to": one.to_ids[0]} for one in found]
     print_rows(rows if output == "table" else found, COLUMNS, output)
+
+
+@message.command("count")
+@_criteria
+@time_options
+@output_option
+@gateway_command
+def count_messages(client: Client, output: str, **wanted: Any) -> None:
+    """Count the messages that fit everything you ask for; stops at 10,000.
+
+    \b
+    onceonly message count -c gateway.toml --to urn:duns:222222222 --since 7d
+    """  # noqa: D301 - because click reads the backspace that keeps the lines apart
+    print_count(client.count(**wanted), output)
 
 
 @message.command()
