@@ -64,6 +64,7 @@ class Life:
                 purge_at = loop.time() + self._configuration.purge_interval_s
                 gateway.tasks.start(self._purge(), place="purging")
         gateway.operations.is_ready = False
+        gateway.following.close()
         gateway.desk.drain()
 
     async def _look_for_what_is_due(self) -> None:
