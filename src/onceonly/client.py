@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypedDict, Unpack
 
 import httpx
 import msgspec
@@ -41,8 +41,10 @@ from onceonly.api.jobs import (
     RowAnswer,
     StageQuery,
 )
+from onceonly.api.lists import Count
 from onceonly.api.messages import (
     Header,
+    MessageCriteria,
     MessageDetail,
     MessagePage,
     MessagePath,
@@ -70,7 +72,7 @@ from onceonly.api.operating import (
 )
 from onceonly.api.operation import ARROW, EVENTS, LINES, A, B, Nothing, Operation, P, Q
 from onceonly.api.refusals import Refused
-from onceonly.api.words import MessageState, ProcessingState
+from onceonly.api.words import ErrorWord, MessageState, Order, ProcessingState
 from onceonly.documents import Document, Form
 from onceonly.message.errors import LocalError, OnceonlyError
 from onceonly.message.identity import JOB_NAME, is_job_name
@@ -103,6 +105,22 @@ class End(NamedTuple):
     last: int
     store_id: str | None
     """None before the store's first row, and from gateways that do not say."""
+
+
+class MessageChoice(TypedDict, total=False):
+    """What `Client.list` and `Client.count` can be asked for: see `MessageCriteria`."""
+
+    state: MessageState | None
+    to: str | None
+    agreement: str | None
+    service: str | None
+    action: str | None
+    conversation: str | None
+    key: str | None
+    error: ErrorWord | None
+    id_prefix: str | None
+    since: str | None
+    until: str | None
 
 
 class Client:
@@ -182,17 +200,22 @@ class Client:
     def list(
         self,
         *,
-        state: MessageState | None = None,
-        to: str | None = None,
-        conversation: str | None = None,
+        order: Order = "oldest",
         after: int = 0,
         limit: int = 100,
+        **criteria: Unpack[MessageChoice],
     ) -> MessagePage:
-        """A page of outbound messages, and with `next_after` where the next one begins."""
-        query = MessagesQuery(
-            state=state, to=to, conversation=conversation, after=after, limit=limit
-        )
+        """A page of outbound messages, and with `next_after` where the next one begins.
+
+        The criteria are those of `MessageCriteria`; instants are RFC 3339 in UTC, as in answers. A
+        page with `is_cut` can have fewer messages than `limit`, and is not the last one.
+        """
+        query = MessagesQuery(order=order, after=after, limit=limit, **criteria)
         return self._ask(operations.LIST_MESSAGES, _NOTHING, query)
+
+    def count(self, **criteria: Unpack[MessageChoice]) -> Count:
+        """How many outbound messages fit; `is_more` where the count stopped, at 10,000."""
+        return self._ask(operations.COUNT_MESSAGES, _NOTHING, MessageCriteria(**criteria))
 
     def cancel(self, message_id: str) -> OutboundMessage:
         """Take a message back. If a byte of it has left, the receiver is asked and decides."""

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from onceonly.api import backups, events, history, inbox, jobs, messages, operating
+from onceonly.api import backups, events, history, inbox, jobs, lists, messages, operating
 from onceonly.api.operation import (
     ANY,
     ARROW,
@@ -46,11 +46,21 @@ LIST_MESSAGES: Final = Operation(
     name="listMessages",
     method="get",
     path="/v1/messages",
-    summary="List outbound messages, oldest first",
+    summary="List outbound messages, oldest first unless `order` is newest",
     path_type=Nothing,
     query_type=messages.MessagesQuery,
     body_type=Nothing,
     answer_type=messages.MessagePage,
+)
+COUNT_MESSAGES: Final = Operation(
+    name="countMessages",
+    method="get",
+    path="/v1/counts/messages",
+    summary="How many outbound messages there are; stops at 10,000",
+    path_type=Nothing,
+    query_type=messages.MessageCriteria,
+    body_type=Nothing,
+    answer_type=lists.Count,
 )
 PUT_MESSAGE: Final = Operation(
     name="putMessage",
@@ -540,6 +550,7 @@ GET_DOCUMENT: Final = Operation(
 OPERATIONS: Final[tuple[AnyOperation, ...]] = (
     POST_MESSAGE,
     LIST_MESSAGES,
+    COUNT_MESSAGES,
     CANCEL_MESSAGE,
     RESEND_MESSAGE,
     REQUEST_STATUS,

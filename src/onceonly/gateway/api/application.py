@@ -24,7 +24,6 @@ from onceonly.api.jobs import PageQuery
 from onceonly.api.messages import (
     Header,
     MessagePath,
-    MessagesQuery,
     NewMessagePath,
     Reason,
     Resend,
@@ -45,6 +44,7 @@ from onceonly.gateway.api.declared import from_members, from_path, from_texts
 from onceonly.gateway.api.event_calls import EventCalls
 from onceonly.gateway.api.forms import HEADER_BYTES_MAX, HEADER_PART, form_of
 from onceonly.gateway.api.job_calls import JobCalls
+from onceonly.gateway.api.list_calls import ListCalls
 from onceonly.gateway.api.openapi import openapi_document
 from onceonly.gateway.api.paths import PathRoute, on_steps, route_of
 from onceonly.gateway.api.reading import (
@@ -67,9 +67,8 @@ from onceonly.gateway.backups import Backups
 from onceonly.message.errors import LocalError
 from onceonly.message.identity import Pair
 from onceonly.protocol.receiving import ProcessingState
-from onceonly.protocol.sending import OutboundStatus
 from onceonly.store.contract.conditions import StoreExhausted, StoreFailed, StoreFull
-from onceonly.store.contract.entries import InboxItem, Incident, MessageFilter, PairView, Role
+from onceonly.store.contract.entries import InboxItem, Incident, PairView, Role
 from onceonly.store.contract.store import Snapshot, Store
 from onceonly.store.spool import Sink, Spool
 
@@ -83,7 +82,7 @@ READERS_MAX = 4
 """Most calls that read the store at the same time, so that threads are left for payloads."""
 
 
-class Api(JobCalls, BackupCalls, EventCalls):
+class Api(ListCalls, JobCalls, BackupCalls, EventCalls):
     """The routes over the parts that they read."""
 
     def __init__(  # noqa: PLR0913 - because the API is the face of all these parts
@@ -269,24 +268,6 @@ class Api(JobCalls, BackupCalls, EventCalls):
         message = self._message(message_id)
         records = self._snapshot.list_journal_of(message.message_id)
         return shapes.detail_shape(message, records)
-
-    @serves(operations.LIST_MESSAGES)
-    def list_messages(
-        self, asked: Asked[Nothing, MessagesQuery, Nothing]
-    ) -> Answer[messages.MessagePage]:
-        """A page of outbound messages."""
-        query = asked.query
-        page = self._snapshot.list_messages(
-            MessageFilter(
-                status=None if query.state is None else OutboundStatus(query.state),
-                to_party=query.to,
-                conversation_id=query.conversation,
-                after=query.after,
-                limit=page_limit(query.limit),
-            )
-        )
-        items = tuple(shapes.message_shape(view, None, None) for view in page.messages)
-        return Json(messages.MessagePage(messages=items, next_after=page.next_after))
 
     @serves(operations.CANCEL_MESSAGE)
     async def cancel_message(

@@ -25,6 +25,7 @@ from onceonly.protocol.receiving import InboundStatus, ProcessingState, Receivin
 from onceonly.protocol.recovering import Recovery
 from onceonly.protocol.sending import Outbound
 from onceonly.store.contract.entries import (
+    Count,
     InboundEntry,
     InboxItem,
     InboxStanding,
@@ -68,7 +69,17 @@ class Snapshot(JobSnapshot, Protocol):
         ...
 
     def list_messages(self, wanted: MessageFilter) -> Page:
-        """Outbound messages that fit every criterion of `wanted`, in submission order."""
+        """Outbound messages that fit every criterion of `wanted`, in the order of submission.
+
+        With `is_newest_first` in the opposite order.
+
+        Looks at `wanted.rows_max` rows at most, starting from the index that leaves the fewest. A
+        store that does not have to read rows to choose among them may look at more.
+        """
+        ...
+
+    def count_messages(self, wanted: MessageFilter) -> Count:
+        """How many messages come after the cursor of `wanted`; stops at `COUNT_MAX`."""
         ...
 
     def find_next_queued(self, pair: Pair) -> OutboundEntry | None:
