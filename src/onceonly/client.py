@@ -5,7 +5,6 @@ member that a newer gateway has beside those of this version is left out.
 """
 
 import json
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -16,7 +15,6 @@ import msgspec
 
 from onceonly.api import operations
 from onceonly.api.backups import Backup, BackupPath, StartBackup
-from onceonly.api.events import EventKind, EventPage, EventsQuery, HappenedEvent
 from onceonly.api.history import JournalPage, JournalQuery, JournalRow
 from onceonly.api.inbox import (
     InboxItem,
@@ -70,21 +68,19 @@ from onceonly.api.operating import (
     Resume,
     ResumedPartner,
 )
-from onceonly.api.operation import ARROW, EVENTS, LINES, A, B, Nothing, Operation, P, Q
+from onceonly.api.operation import ARROW, LINES, A, B, Nothing, Operation, P, Q
 from onceonly.api.refusals import Refused
 from onceonly.api.words import ErrorWord, MessageState, Order, ProcessingState
+from onceonly.calls import BulkCalls, EventCalls
 from onceonly.documents import Document, Form
 from onceonly.message.errors import LocalError, OnceonlyError
 from onceonly.message.identity import JOB_NAME, is_job_name
+from onceonly.message.word import Word
 
 __all__ = ["Client", "Document", "End", "GatewayUnreachable"]
 
 TIMEOUT_S = 60.0
 """Longest silence of the gateway before a call counts as unreachable."""
-
-PAUSE_S = 0.2
-PAUSE_S_MAX = 5.0
-"""Pause before a stream that broke is asked for again; twice as long after each failure."""
 
 _BEYOND = 10**17
 """An offset, or a seq, that is greater than every existing one."""
@@ -123,7 +119,7 @@ class MessageChoice(TypedDict, total=False):
     until: str | None
 
 
-class Client:
+class Client(BulkCalls, EventCalls):
     """Calls one gateway. Use as a context manager.
 
     Every call raises `GatewayUnreachable`, or `LocalError` with the name that the gateway gave;
@@ -452,70 +448,6 @@ class Client:
         """Every journal row about a message: sent, received, or on its way through."""
         return self._journal_page(JournalQuery(message_id=message_id)).records
 
-    def events(
-        self,
-        after: int | None = None,
-        kinds: Iterable[EventKind] | None = None,
-        partner: str | None = None,
-        *,
-        wait_s: float = 0.0,
-        limit: int = 100,
-    ) -> EventPage:
-        """What happened above a seq of the journal, or without one from now on.
-
-        Waits up to `wait_s` seconds, 60 at most, for something. The next call asks after
-        `next_after`. Raises `LocalError` (JournalBehind) if the journal does not reach to `after`.
-        """
-        query = _events_query(after, kinds, partner, wait=wait_s, limit=limit)
-        return self._ask(operations.LIST_EVENTS, _NOTHING, query)
-
-    def follow(
-        self,
-        after: int | None = None,
-        kinds: Iterable[EventKind] | None = None,
-        partner: str | None = None,
-    ) -> Iterator[HappenedEvent]:
-        """Every event above a seq of the journal, or from now on, without an end and without a gap.
-
-        While the gateway cannot be reached, or has too much to do, it tries again, without an end:
-        a restart is no end. Raises `LocalError` for any other refusal, such as JournalBehind.
-        """
-        pause_s = PAUSE_S
-        while True:
-            try:
-                # The end is asked for first, so that a break before the first event loses nothing.
-                if after is None:
-                    after = self.events(kinds=kinds, partner=partner).next_after
-                query = _events_query(after, kinds, partner)
-                for seq, event in self._streamed(query):
-                    after, pause_s = seq, PAUSE_S
-                    if event is not None:
-                        yield event
-            except GatewayUnreachable:
-                pass
-            except LocalError as error:
-                if error.name != "Busy":
-                    raise
-            time.sleep(pause_s)
-            pause_s = min(2 * pause_s, PAUSE_S_MAX)
-
-    def _streamed(self, query: EventsQuery) -> Iterator[tuple[int, HappenedEvent | None]]:
-        """The events of one stream until it breaks, each with the seq after which to go on."""
-        path, headers = operations.LIST_EVENTS.path, {"accept": EVENTS}
-        with self._call("get", path, params=_params(query), headers=headers) as response:
-            if response.headers.get("content-type", "").partition(";")[0] != EVENTS:
-                raise _unexpected(response)
-            seq, event = 0, None
-            for line in response.iter_lines():
-                name, _, value = line.partition(": ")
-                if name == "id":
-                    seq = int(value)
-                elif name == "data":
-                    event = msgspec.json.decode(value, type=HappenedEvent)
-                elif not line:
-                    yield seq, event
-                    event = None
-
     def publish(self) -> int:
         """Publish the journal's new rows; returns how many."""
         return self._ask(operations.PUBLISH, _NOTHING, _NOTHING).published
@@ -558,6 +490,9 @@ class Client:
                 return msgspec.json.decode(body, type=operation.answer_type)
             except (msgspec.DecodeError, UnicodeDecodeError) as error:
                 raise _unexpected(response) from error
+
+    def _stream(self, path: str, query: Word, media: str) -> "_Call":
+        return self._call("get", path, params=_params(query), headers={"accept": media})
 
     def _arrow(self, path: str, query: InboxQuery | JournalQuery) -> bytes:
         headers = {"accept": ARROW}
@@ -649,13 +584,6 @@ def _encoded(body: Any) -> bytes:
         return msgspec.json.encode(body)
     except UnicodeEncodeError as error:
         raise LocalError("InvalidField", f"half a surrogate pair is no text: {error}") from error
-
-
-def _events_query(
-    after: int | None, kinds: Iterable[EventKind] | None, partner: str | None, **more: Any
-) -> EventsQuery:
-    named = None if kinds is None else ",".join(kinds)
-    return EventsQuery(after=after, kinds=named, partner=partner, **more)
 
 
 def _params(query: Any) -> dict[str, str]:

@@ -2,12 +2,13 @@
 
 from typing import Any, Final
 
-from onceonly.api import backups, events, history, inbox, jobs, lists, messages, operating
+from onceonly.api import backups, history, inbox, jobs, lists, messages, operating
+from onceonly.api.bulk_operations import BULK_OPERATIONS
+from onceonly.api.event_operations import LIST_EVENTS
 from onceonly.api.operation import (
     ANY,
     ARROW,
     BYTES,
-    EVENTS,
     FORM,
     JSON,
     LINES,
@@ -431,21 +432,6 @@ SET_DRAINING: Final = Operation(
     body_type=operating.Draining,
     answer_type=operating.Draining,
 )
-LIST_EVENTS: Final = Operation(
-    name="listEvents",
-    method="get",
-    path="/v1/events",
-    summary="What happened above a seq of the journal, in order; waits up to `wait` seconds for "
-    "something. As an event stream (Accept: text/event-stream) it goes on, and after a break "
-    "from Last-Event-ID",
-    path_type=Nothing,
-    query_type=events.EventsQuery,
-    head_type=events.LastEventHead,
-    body_type=Nothing,
-    answer_type=events.EventPage,
-    media=(JSON, EVENTS),
-    refusals=("JournalBehind",),
-)
 LIST_JOURNAL: Final = Operation(
     name="listJournal",
     method="get",
@@ -557,6 +543,7 @@ OPERATIONS: Final[tuple[AnyOperation, ...]] = (
     RESUME_MESSAGE,
     PUT_MESSAGE,
     GET_MESSAGE,
+    *BULK_OPERATIONS,
     LIST_JOBS,
     PUT_JOB_MESSAGE,
     POST_JOB_MESSAGES,

@@ -40,6 +40,7 @@ from onceonly.gateway.api.answers import Answer, Bytes, Json, ascii_json, refusa
 from onceonly.gateway.api.arrow import inbox_stream, journal_stream
 from onceonly.gateway.api.backup_calls import BackupCalls
 from onceonly.gateway.api.bounds import announced, read_on, read_whole
+from onceonly.gateway.api.bulk_calls import BulkCalls
 from onceonly.gateway.api.declared import from_members, from_path, from_texts
 from onceonly.gateway.api.event_calls import EventCalls
 from onceonly.gateway.api.forms import HEADER_BYTES_MAX, HEADER_PART, form_of
@@ -58,6 +59,7 @@ from onceonly.gateway.api.reading import (
     too_large,
 )
 from onceonly.gateway.api.serving import Asked, Call, calls_of, serves
+from onceonly.gateway.application.bulk import Bulks
 from onceonly.gateway.application.following import Following
 from onceonly.gateway.application.inbox import Inbox
 from onceonly.gateway.application.jobs import Jobs
@@ -82,7 +84,7 @@ READERS_MAX = 4
 """Most calls that read the store at the same time, so that threads are left for payloads."""
 
 
-class Api(ListCalls, JobCalls, BackupCalls, EventCalls):
+class Api(ListCalls, JobCalls, BackupCalls, EventCalls, BulkCalls):
     """The routes over the parts that they read."""
 
     def __init__(  # noqa: PLR0913 - because the API is the face of all these parts
@@ -94,6 +96,7 @@ class Api(ListCalls, JobCalls, BackupCalls, EventCalls):
         jobs: Jobs,
         inbox: Inbox,
         following: Following,
+        bulks: Bulks,
         operations: Operations,
         backups: Backups,
         payload_bytes_max: int,
@@ -104,6 +107,7 @@ class Api(ListCalls, JobCalls, BackupCalls, EventCalls):
         self._jobs = jobs
         self._inbox = inbox
         self._following = following
+        self._bulks = bulks
         self._operations = operations
         self._backups = backups
         self._payload_bytes_max = payload_bytes_max
