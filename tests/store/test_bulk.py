@@ -19,6 +19,11 @@ Open = Callable[[Path], SqliteStore]
 
 
 @pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "gateway.db"
+
+
+@pytest.fixture
 def store(path: Path, open_in: Open) -> Iterator[SqliteStore]:
     opened = open_in(path)
     yield opened
