@@ -39,6 +39,7 @@ WHOLE = {
     "list_idle_pairs": ("SCAN sending_pair",),
     "list_open_incidents": ("SCAN incident USING INDEX incident_unresolved",),
     "list_incidents": ("SCAN incident",),
+    "gather_open_incidents": ("SCAN incident USING INDEX incident_unresolved",),
     "gather_settled": ("SCAN json_each VIRTUAL TABLE INDEX 1:",),
     "list_released_runs": ("SCAN holding",),
     "list_running_bulks": ("SCAN bulk USING INDEX bulk_running",),

@@ -15,8 +15,9 @@ import msgspec
 
 from onceonly.api import operations
 from onceonly.api.backups import Backup, BackupPath, StartBackup
-from onceonly.api.history import JournalPage, JournalQuery, JournalRow
+from onceonly.api.history import JournalCriteria, JournalPage, JournalQuery, JournalRow
 from onceonly.api.inbox import (
+    InboxCriteria,
     InboxItem,
     InboxPage,
     InboxQuery,
@@ -29,8 +30,10 @@ from onceonly.api.inbox import (
 from onceonly.api.jobs import (
     AnyJobPath,
     Job,
+    JobCriteria,
     JobPage,
     JobPath,
+    JobsQuery,
     NamedRunQuery,
     PageQuery,
     RejectedRow,
@@ -59,8 +62,13 @@ from onceonly.api.operating import (
     Draining,
     Health,
     Incident,
+    IncidentCriteria,
+    Incidents,
     IncidentsQuery,
     Notice,
+    NoticeCriteria,
+    NoticePage,
+    NoticesQuery,
     PartnerPair,
     PartnerPath,
     Ping,
@@ -295,7 +303,15 @@ class Client(BulkCalls, EventCalls):
 
     def jobs(self, after: int = 0, limit: int = 100) -> JobPage:
         """A page of jobs, and with `next_after` where the next one begins."""
-        return self._ask(operations.LIST_JOBS, _NOTHING, PageQuery(after=after, limit=limit))
+        return self._ask(operations.LIST_JOBS, _NOTHING, JobsQuery(after=after, limit=limit))
+
+    def job_page(self, query: JobsQuery) -> JobPage:
+        """A page of the jobs that fit the query."""
+        return self._ask(operations.LIST_JOBS, _NOTHING, query)
+
+    def count_jobs(self, criteria: JobCriteria | None = None) -> Count:
+        """How many jobs fit."""
+        return self._ask(operations.COUNT_JOBS, _NOTHING, criteria or JobCriteria())
 
     def rejects(self, job: str) -> Iterator[RejectedRow]:
         """Every rejected row of a job, and why."""
@@ -308,10 +324,15 @@ class Client(BulkCalls, EventCalls):
 
     def inbox(self, after: int = 0, limit: int = 100, wait_s: float = 0.0) -> Sequence[InboxItem]:
         """Received messages above the offset, in order."""
-        return self._inbox_page(InboxQuery(after=after, limit=limit, wait=wait_s)).items
+        return self.inbox_page(InboxQuery(after=after, limit=limit, wait=wait_s)).items
 
-    def _inbox_page(self, query: InboxQuery) -> InboxPage:
+    def inbox_page(self, query: InboxQuery) -> InboxPage:
+        """A page of the received messages that fit the query."""
         return self._ask(operations.LIST_INBOX, _NOTHING, query)
+
+    def count_inbox(self, criteria: InboxCriteria | None = None) -> Count:
+        """How many received messages fit; `is_more` where the count stopped, at 10,000."""
+        return self._ask(operations.COUNT_INBOX, _NOTHING, criteria or InboxCriteria())
 
     def last_offset(self) -> int:
         """The greatest offset of the inbox so far."""
@@ -319,7 +340,7 @@ class Client(BulkCalls, EventCalls):
 
     def inbox_end(self) -> End:
         """The greatest offset of the inbox so far, and the store that gave it."""
-        page = self._inbox_page(InboxQuery(after=_BEYOND, limit=1))
+        page = self.inbox_page(InboxQuery(after=_BEYOND, limit=1))
         return End(page.last_offset, page.store_id)
 
     def inbox_stream(self, after: int, up_to: int, limit: int = 1000) -> bytes:
@@ -385,8 +406,15 @@ class Client(BulkCalls, EventCalls):
 
     def notices(self, after: int = 0, limit: int = 100) -> Sequence[Notice]:
         """Notices for the application."""
-        query = PageQuery(after=after, limit=limit)
-        return self._ask(operations.LIST_NOTICES, _NOTHING, query).notices
+        return self.notice_page(NoticesQuery(after=after, limit=limit)).notices
+
+    def notice_page(self, query: NoticesQuery) -> NoticePage:
+        """A page of the notices that fit the query."""
+        return self._ask(operations.LIST_NOTICES, _NOTHING, query)
+
+    def count_notices(self, criteria: NoticeCriteria | None = None) -> Count:
+        """How many notices fit."""
+        return self._ask(operations.COUNT_NOTICES, _NOTHING, criteria or NoticeCriteria())
 
     def partners(self) -> Sequence[PartnerPair]:
         """Pairs with every partner."""
@@ -418,7 +446,21 @@ class Client(BulkCalls, EventCalls):
     def incidents(self, *, resolved: bool = False) -> Sequence[Incident]:
         """Open incidents, or with `resolved` all of them."""
         query = IncidentsQuery(is_all="yes" if resolved else None)
-        return self._ask(operations.LIST_INCIDENTS, _NOTHING, query).incidents
+        found: list[Incident] = []
+        after: int | None = 0
+        while after is not None:
+            page = self.incident_page(msgspec.structs.replace(query, after=after))
+            found += page.incidents
+            after = page.next_after
+        return found
+
+    def incident_page(self, query: IncidentsQuery) -> Incidents:
+        """A page of the incidents that fit the query."""
+        return self._ask(operations.LIST_INCIDENTS, _NOTHING, query)
+
+    def count_incidents(self, criteria: IncidentCriteria | None = None) -> Count:
+        """How many incidents fit."""
+        return self._ask(operations.COUNT_INCIDENTS, _NOTHING, criteria or IncidentCriteria())
 
     def set_draining(self, *, draining: bool) -> None:
         """Whether partners that ask first are told to send nothing."""
@@ -426,10 +468,15 @@ class Client(BulkCalls, EventCalls):
 
     def journal(self, after: int = 0, limit: int = 1000) -> Sequence[JournalRow]:
         """Journal rows above a seq."""
-        return self._journal_page(JournalQuery(after=after, limit=limit)).records
+        return self.journal_page(JournalQuery(after=after, limit=limit)).records
 
-    def _journal_page(self, query: JournalQuery) -> JournalPage:
+    def journal_page(self, query: JournalQuery) -> JournalPage:
+        """A page of the journal rows that fit the query."""
         return self._ask(operations.LIST_JOURNAL, _NOTHING, query)
+
+    def count_journal(self, criteria: JournalCriteria | None = None) -> Count:
+        """How many journal rows fit; `is_more` where the count stopped, at 10,000."""
+        return self._ask(operations.COUNT_JOURNAL, _NOTHING, criteria or JournalCriteria())
 
     def last_seq(self) -> int:
         """`seq` of the last journal row."""
@@ -437,7 +484,7 @@ class Client(BulkCalls, EventCalls):
 
     def journal_end(self) -> End:
         """`seq` of the last journal row, and the store that gave it."""
-        page = self._journal_page(JournalQuery(after=_BEYOND, limit=1))
+        page = self.journal_page(JournalQuery(after=_BEYOND, limit=1))
         return End(page.last_seq, page.store_id)
 
     def journal_stream(self, after: int, limit: int = 1000) -> bytes:
@@ -446,7 +493,7 @@ class Client(BulkCalls, EventCalls):
 
     def journal_of(self, message_id: str) -> Sequence[JournalRow]:
         """Every journal row about a message: sent, received, or on its way through."""
-        return self._journal_page(JournalQuery(message_id=message_id)).records
+        return self.journal_page(JournalQuery(message_id=message_id)).records
 
     def publish(self) -> int:
         """Publish the journal's new rows; returns how many."""

@@ -7,8 +7,19 @@ from typing import Any
 import apsw
 
 from onceonly.message.errors import ErrorCode
+from onceonly.message.event import Event
+from onceonly.protocol.effects import NoticeKind
+from onceonly.protocol.receiving import ProcessingState
 from onceonly.protocol.sending import OutboundStatus
-from onceonly.store.contract.entries import Excerpt, MessageFilter
+from onceonly.store.contract.entries import Excerpt, MessageFilter, Role
+from onceonly.store.contract.listing import (
+    InboxFilter,
+    IncidentFilter,
+    JobFilter,
+    JournalFilter,
+    NoticeFilter,
+    Wanted,
+)
 from onceonly.store.sqlite.reading import SqliteSnapshot
 
 PAGING = {"after", "limit", "rows_max", "is_newest_first"}
@@ -30,7 +41,47 @@ OF_MESSAGES: dict[str, tuple[Any, ...]] = {
     **TIMES,
 }
 
-LISTS: dict[type[Excerpt], dict[str, tuple[Any, ...]]] = {MessageFilter: OF_MESSAGES}
+_AGREEMENTS = {name: OF_MESSAGES[name] for name in ("agreement_id", "agreement_ids")}
+_HEADERS = {name: OF_MESSAGES[name] for name in ("service", "action", "conversation_id")}
+_PREFIX: dict[str, tuple[Any, ...]] = {"id_prefix": (None, "m")}
+
+OTHERS: dict[type[Wanted[Any]], dict[str, tuple[Any, ...]]] = {
+    InboxFilter: {
+        **_AGREEMENTS,
+        **_HEADERS,
+        **_PREFIX,
+        **TIMES,
+        "from_party": (None, "urn:duns:111111111"),
+        "processing": (None, ProcessingState.NOT_STARTED),
+    },
+    JournalFilter: {
+        **_AGREEMENTS,
+        **_HEADERS,
+        **_PREFIX,
+        **TIMES,
+        "partner": (None, "urn:duns:333333333"),
+        "event": (None, Event.SUBMITTED),
+        "error_code": (None, "Unknown"),
+    },
+    NoticeFilter: {
+        **_AGREEMENTS,
+        **_PREFIX,
+        **TIMES,
+        "kind": (None, NoticeKind.DELIVERY_FAILURE),
+        "error_code": (None, ErrorCode.DELIVERY_FAILURE),
+    },
+    IncidentFilter: {
+        **_AGREEMENTS,
+        **_PREFIX,
+        **TIMES,
+        "role": (None, Role.SENDER),
+        "partner": (None, "urn:duns:333333333"),
+        "is_open": (None, True, False),
+    },
+    JobFilter: {**_PREFIX, **TIMES},
+}
+
+LISTS: dict[type[Excerpt], dict[str, tuple[Any, ...]]] = {MessageFilter: OF_MESSAGES, **OTHERS}
 """What each list can be asked for, with every value that is read in its own way."""
 
 Question = Callable[[SqliteSnapshot], object]

@@ -8,6 +8,7 @@ import pytest
 from list_questions import (
     LISTS,
     OF_MESSAGES,
+    OTHERS,
     PAGING,
     Question,
     combinations,
@@ -15,12 +16,15 @@ from list_questions import (
     listed,
     statements,
 )
-from store_samples import CARRIER, NOW_AT, PARTY, message, submit
+from store_samples import CARRIER, NOTICE, NOW_AT, PAIR, PARTY, message, receive, row, submit
 
 from onceonly.message.errors import ErrorCode
+from onceonly.message.event import Event
 from onceonly.message.word import changed
 from onceonly.protocol.sending import Outbound, OutboundStatus
-from onceonly.store.contract.entries import Excerpt, MessageFilter
+from onceonly.store.contract.entries import Excerpt, MessageFilter, Role
+from onceonly.store.contract.listing import Wanted
+from onceonly.store.sqlite.queries import SQL
 from onceonly.store.sqlite.store import open_sqlite
 from query_plans import connect, steps_of
 
@@ -38,6 +42,12 @@ def connection(tmp_path_factory: pytest.TempPathFactory) -> apsw.Connection:
         state = Outbound(status, error_code=ErrorCode.UNKNOWN)
         sent = message(f"m-{number}", to=CARRIER)
         submit(transaction, sent, state=state, idempotency_key=f"key-{number}")
+    receive(transaction, message("m-in"))
+    transaction.hand_over(message("m-in").key, at=9)
+    transaction.append([row(Event.SUBMITTED, "m-1")])
+    transaction.add_notice(NOTICE)
+    transaction.open_incident(Role.SENDER, PAIR, "x", at=1, message_id="m-1")
+    transaction.open_job("m-job", at=1)
     store.commit()
     store.close()
     return connect(path)
@@ -89,6 +99,28 @@ def test_every_status_is_read_as_one_of_its_kind(connection: apsw.Connection) ->
     assert all(asked(status) in kinds for status in OutboundStatus)
 
 
+def questions_about(asked_by: type[Wanted[Any]]) -> Iterator[Question]:
+    for criteria in combinations(OTHERS[asked_by]):
+        for rows_max in (FEW, MANY):
+            wanted = asked_by(**criteria, after=0, limit=10, rows_max=rows_max)
+            newest = changed(wanted, is_newest_first=True)
+            yield lambda snapshot, wanted=wanted: snapshot.search(wanted)
+            yield lambda snapshot, newest=newest: snapshot.search(newest)
+            yield lambda snapshot, wanted=wanted: snapshot.count(wanted)
+
+
+@pytest.mark.parametrize("asked_by", OTHERS)
+def test_other_lists_are_read_by_an_index(
+    connection: apsw.Connection, asked_by: type[Wanted[Any]]
+) -> None:
+    """By any combination, in both orders, whether few rows can fit or many."""
+    found = statements(connection, questions_about(asked_by))
+    assert list(unindexed(connection, found)) == []
+    names = set(SQL.values())
+    assert len(found.keys() - names) > 2 ** (len(OTHERS[asked_by]) - 1)
+    assert any(":numbers" in statement for statement in found)
+
+
 def unindexed(connection: apsw.Connection, found: dict[str, Any]) -> Iterator[str]:
     """Statements that read a table from end to end, or sort more than a handful of rows."""
     for statement, bindings in found.items():
@@ -102,5 +134,7 @@ def unindexed(connection: apsw.Connection, found: dict[str, Any]) -> Iterator[st
 
 
 def is_small(step: str) -> bool:
-    """What the caller gave, or rows of a statement inside that has a limit."""
+    """What the caller gave, what an operator has to look at, or what is limited inside."""
+    if step == "SCAN incident USING INDEX incident_unresolved":
+        return True
     return step.startswith(("SCAN json_each", "SCAN (subquery"))

@@ -42,10 +42,11 @@ from onceonly.store.contract.entries import (
     TransitEntry,
 )
 from onceonly.store.contract.jobs import JobSnapshot, JobTransaction
+from onceonly.store.contract.listing import ListSnapshot
 from onceonly.store.contract.waits import Waits
 
 
-class Snapshot(JobSnapshot, Protocol):
+class Snapshot(JobSnapshot, ListSnapshot, Protocol):
     """Reads. In a `Transaction` they also see its own writes, elsewhere only committed rows."""
 
     def find_outbound(self, message_id: str) -> OutboundEntry | None:

@@ -72,7 +72,8 @@ class Search(Word, kw_only=True):
 
     def _within(self) -> tuple[str, ...]:
         if self.gathered is not None:
-            return (f"{self.number} IN (SELECT value FROM json_each(:numbers))",)
+            numbers = f"{self.number} IN (SELECT value FROM json_each(:numbers))"
+            return (numbers, *self.walk.conditions)
         return (f"{self.number} > :low", f"{self.number} < :high", *self.walk.conditions)
 
     def listing(self) -> str:

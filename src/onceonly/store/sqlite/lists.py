@@ -4,13 +4,25 @@ Knows the tables and their indexes; `listing` walks them. Must not write.
 """
 
 # ruff: noqa: D102 - because the methods are documented where they are promised, in store.py
+# ruff: noqa: S608 - because only texts of this file are put together; values are bound
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeVar
 
+from onceonly.message.word import Word
 from onceonly.protocol.sending import OutboundStatus
 from onceonly.store.contract.entries import Count, Excerpt, MessageFilter, Page
+from onceonly.store.contract.jobs import Job
+from onceonly.store.contract.listing import (
+    InboxFilter,
+    IncidentFilter,
+    JobFilter,
+    JournalFilter,
+    Listed,
+    NoticeFilter,
+    Wanted,
+)
 from onceonly.store.sqlite import mapping
 from onceonly.store.sqlite.asking import SqliteQuestions
 from onceonly.store.sqlite.listing import (
@@ -25,6 +37,8 @@ from onceonly.store.sqlite.listing import (
     ranges_of,
 )
 from onceonly.store.sqlite.queries import SQL
+
+T = TypeVar("T")
 
 INSTANT_MAX: Final = (1 << 63) - 1
 
@@ -60,6 +74,125 @@ def _columns(query: str) -> str:
 _VIEW: Final = _columns("find_outbound_view")
 
 
+class OtherList(Word, kw_only=True):
+    """How a list is read whose rows are only ever walked in their order, or gathered."""
+
+    number: str
+    columns: str
+    walk: Walk
+    criteria: Mapping[str, str]
+    to_value: Callable[[Any], Any]
+    gather_by_id: str | None = None
+    """The query that finds numbers by a prefix."""
+    always: tuple[str, ...] = ()
+    """What every row of the list meets, and not every row of the walk."""
+    stretches: str | None = None
+    """Name of its stretches, where it has some."""
+
+
+_OF_HEADERS: Final = {
+    "agreement_id": _OF_MESSAGES["agreement_id"],
+    "agreement_ids": _OF_AGREEMENTS,
+    "service": _OF_MESSAGES["service"],
+    "action": _OF_MESSAGES["action"],
+    "conversation_id": _OF_MESSAGES["conversation_id"],
+    "id_prefix": _OF_MESSAGES["id_prefix"],
+}
+
+
+def _in_time(column: str) -> dict[str, str]:
+    return {"since_at": f"{column} >= :since_at", "until_at": f"{column} < :until_at"}
+
+
+def _of_its_message(table: str) -> dict[str, str]:
+    """The agreement of the outbound message that a row names."""
+    names = {name: _OF_MESSAGES[name] for name in ("agreement_id", "agreement_ids")}
+    return {
+        name: f"EXISTS (SELECT 1 FROM outbound AS its WHERE its.message_id = {table}.message_id"
+        f" AND its.{condition})"
+        for name, condition in names.items()
+    }
+
+
+_PARTNER: Final = "(from_party = :partner OR to_party = :partner)"
+
+_LISTS: Final[dict[type[Wanted[Any]], OtherList]] = {
+    InboxFilter: OtherList(
+        number="inbox_offset",
+        columns=_columns("find_inbox_item"),
+        walk=Walk(
+            first="inbound INDEXED BY inbound_inbox",
+            joined=" CROSS JOIN inbound_message USING (position)",
+            conditions=("inbox_offset IS NOT NULL",),
+        ),
+        criteria={
+            **_OF_HEADERS,
+            "from_party": "from_party = :from_party",
+            "processing": "processing = :processing",
+            **_in_time("received_at"),
+        },
+        to_value=mapping.to_inbox_item,
+        gather_by_id="gather_inbox_by_id",
+        always=("status = 'handed_over'",),
+        stretches="inbox",
+    ),
+    JournalFilter: OtherList(
+        number="seq",
+        columns=_columns("list_journal"),
+        walk=Walk(first="journal NOT INDEXED"),
+        criteria={
+            **_OF_HEADERS,
+            "partner": _PARTNER,
+            "event": "event = :event",
+            "error_code": "error_code = :error_code",
+            **_in_time("at"),
+        },
+        to_value=mapping.to_record,
+        gather_by_id="gather_journal_by_id",
+        stretches="journal",
+    ),
+    NoticeFilter: OtherList(
+        number="number",
+        columns=_columns("list_notices"),
+        walk=Walk(first="notice NOT INDEXED"),
+        criteria={
+            **_of_its_message("notice"),
+            "id_prefix": _OF_MESSAGES["id_prefix"],
+            "kind": "kind = :kind",
+            "error_code": "error_code = :error_code",
+            **_in_time("at"),
+        },
+        to_value=mapping.to_notice,
+        gather_by_id="gather_notices_by_id",
+    ),
+    IncidentFilter: OtherList(
+        number="incident_id",
+        columns=_columns("list_incidents"),
+        walk=Walk(first="incident NOT INDEXED"),
+        criteria={
+            **_of_its_message("incident"),
+            "id_prefix": _OF_MESSAGES["id_prefix"],
+            "role": "role = :role",
+            "partner": _PARTNER,
+            "is_open": "(resolved_at IS NULL) = :is_open",
+            **_in_time("opened_at"),
+        },
+        to_value=mapping.to_incident,
+    ),
+    JobFilter: OtherList(
+        number="number",
+        columns=_columns("list_jobs"),
+        walk=Walk(first="job NOT INDEXED"),
+        criteria={
+            "id_prefix": "job_id >= :id_prefix AND job_id < :id_end",
+            **_in_time("opened_at"),
+        },
+        to_value=lambda row: Job(*row),
+        gather_by_id="gather_jobs_by_id",
+    ),
+}
+
+
 class SqliteLists(SqliteQuestions):
     """Lists over one connection."""
 
@@ -86,6 +219,41 @@ class SqliteLists(SqliteQuestions):
             ranges=ranges,
             gathered=None if gathered is None else in_order(gathered, ranges, wanted),
         )
+
+    def search(self, wanted: Wanted[T]) -> Listed[T]:
+        to_value = _LISTS[type(wanted)].to_value
+        found = list_rows(self._ask, self._of_other(wanted))
+        return Listed([to_value(row[1:]) for row in found.rows], found.next_after, found.is_cut)
+
+    def count(self, wanted: Wanted[T]) -> Count:
+        return count_rows(self._ask, self._of_other(wanted))
+
+    def _of_other(self, wanted: Wanted[Any]) -> Search:
+        this = _LISTS[type(wanted)]
+        ranges = self._ranges(this.stretches, wanted)
+        gathered = self._gather_others(this, wanted)
+        criteria = _asked(wanted, this.criteria)
+        return Search(
+            number=this.number,
+            columns=this.columns,
+            walk=this.walk,
+            residual=(*this.always, *(this.criteria[name] for name in criteria)),
+            bindings=_bindings(criteria),
+            wanted=wanted,
+            ranges=ranges,
+            gathered=None if gathered is None else in_order(gathered, ranges, wanted),
+        )
+
+    def _gather_others(self, this: OtherList, wanted: Wanted[Any]) -> Sequence[int] | None:
+        most = wanted.rows_max + 1
+        if isinstance(wanted, IncidentFilter) and wanted.is_open:
+            found = self._list("gather_open_incidents", most)
+        elif this.gather_by_id is not None and wanted.id_prefix is not None:
+            bounds = wanted.id_prefix, after_prefix(wanted.id_prefix)
+            found = self._list(this.gather_by_id, *bounds, most)
+        else:
+            return None
+        return None if len(found) == most else [row[0] for row in found if row[0] is not None]
 
     def _gather_messages(self, wanted: MessageFilter) -> Sequence[int] | None:
         """Positions of all messages that can fit, if an index says that they are few."""
@@ -121,10 +289,10 @@ class SqliteLists(SqliteQuestions):
             *(position for position, name in waiting if name in wanted_names),
         ]
 
-    def _ranges(self, name: str, wanted: Excerpt) -> Sequence[Range]:
+    def _ranges(self, name: str | None, wanted: Excerpt) -> Sequence[Range]:
         """Where rows of the time that is asked for can be."""
         within = range_of(wanted)
-        if wanted.since_at is None and wanted.until_at is None:
+        if name is None or (wanted.since_at is None and wanted.until_at is None):
             return [within]
         since_at = -INSTANT_MAX if wanted.since_at is None else wanted.since_at
         until_at = INSTANT_MAX if wanted.until_at is None else wanted.until_at

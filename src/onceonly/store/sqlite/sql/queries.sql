@@ -117,6 +117,28 @@ SELECT position, agreement_id FROM outbound INDEXED BY outbound_by_status
     AND status <> 'sent'
   LIMIT ?
 
+-- name: gather_inbox_by_id
+SELECT inbox_offset FROM inbound INDEXED BY inbound_by_key
+  WHERE message_id >= ?1 AND message_id < ?2 AND has_key = 1
+UNION ALL
+SELECT inbox_offset FROM inbound INDEXED BY inbound_without_key
+  WHERE message_id >= ?1 AND message_id < ?2 AND has_key = 0
+LIMIT ?3
+
+-- name: gather_journal_by_id
+SELECT seq FROM journal INDEXED BY journal_by_message
+  WHERE message_id >= ? AND message_id < ? LIMIT ?
+
+-- name: gather_notices_by_id
+SELECT number FROM notice INDEXED BY sqlite_autoindex_notice_1
+  WHERE message_id >= ? AND message_id < ? LIMIT ?
+
+-- name: gather_jobs_by_id
+SELECT number FROM job INDEXED BY sqlite_autoindex_job_1 WHERE job_id >= ? AND job_id < ? LIMIT ?
+
+-- name: gather_open_incidents
+SELECT incident_id FROM incident INDEXED BY incident_unresolved WHERE resolved_at IS NULL LIMIT ?
+
 -- name: list_stretches
 SELECT number FROM stretch WHERE list = ? AND latest_at >= ? AND earliest_at < ? ORDER BY number
 
