@@ -515,6 +515,11 @@ class Client(BulkCalls, EventCalls):
         """Who the gateway is."""
         return self._ask(operations.GET_HEALTH, _NOTHING, _NOTHING)
 
+    def metrics(self) -> str:
+        """The gateway's metrics, as Prometheus reads them."""
+        with self._call("get", operations.GET_METRICS.path) as response:
+            return response.read().decode()
+
     def is_ready(self) -> bool:
         """Whether it takes packages and submissions now; False while it cannot be reached."""
         try:

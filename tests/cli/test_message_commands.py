@@ -268,7 +268,7 @@ async def test_cancel_takes_back_what_never_left(run, gateway, peer):
     queued = await gateway.submit(b"x", to=peer)
     result = await run("message", "cancel", queued)
     assert (result.exit_code, "cancelled" in result.stdout) == (Exit.OK, True)
-    assert (await run("message", "cancel", queued)).exit_code == Exit.USAGE
+    assert (await run("message", "cancel", queued)).exit_code == Exit.NOT_POSSIBLE
 
 
 @pytest.mark.parametrize(

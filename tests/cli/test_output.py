@@ -55,6 +55,37 @@ def test_a_cell_steers_no_terminal_and_is_no_markup(monkeypatch, stdout):
     assert INERT in sys.stdout.getvalue()
 
 
+def test_csv_has_every_member_and_starts_no_formula(monkeypatch):
+    """R15: a partner's text is a text in a spreadsheet, too; X16: and inert in a terminal."""
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    rows = [
+        {"at": "2026-11-25", "reason": "=cmd|'/C calc'!A0", "counts": {"sent": 1}, "n": -1},
+        {"at": None, "reason": 'two "quoted"\nlines', "is_final": True},
+    ]
+    print_rows(rows, ("reason", "missing"), "csv")
+    assert sys.stdout.getvalue().splitlines() == [
+        "reason,at,counts,n,is_final",
+        '\'=cmd|\'/C calc\'!A0,2026-11-25,"{""sent"": 1}",-1,',
+        '"two ""quoted""\\nlines",,,,true',
+    ]
+
+
+def test_csv_of_nothing_has_its_head(monkeypatch):
+    """So that a script finds the columns on a quiet day."""
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    print_rows([], ("message_id", "state"), "csv")
+    assert sys.stdout.getvalue() == "message_id,state\n"
+
+
+def test_jsonl_has_an_object_per_line(monkeypatch):
+    """Each can be read by itself, and none steers a terminal."""
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    print_rows([{"reason": NASTY}, {"reason": "é"}], ("reason",), "jsonl")
+    lines = sys.stdout.getvalue().splitlines()
+    assert [json.loads(line)["reason"] for line in lines] == [NASTY, "é"]
+    assert "\x9b" not in sys.stdout.getvalue()
+
+
 TIMELINE = [
     {"at": "2026-11-25T09:56:27.123456Z", "event": "Submitted"},
     {

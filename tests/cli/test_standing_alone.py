@@ -499,12 +499,21 @@ def test_the_exit_code_tells_the_fate(state, error_code, pair, code):
     [
         ("NotFound", Exit.NOT_FOUND),
         ("UnknownPartner", Exit.NOT_FOUND),
+        ("Cancelled", Exit.NOT_FOUND),
+        ("Unauthorized", Exit.NOT_ALLOWED),
+        ("ForeignHost", Exit.NOT_ALLOWED),
         ("InvalidField", Exit.USAGE),
+        ("PayloadTooLarge", Exit.USAGE),
+        ("UnusableAddress", Exit.USAGE),
+        ("NotCancellable", Exit.NOT_POSSIBLE),
+        ("ProcessingWentBack", Exit.NOT_POSSIBLE),
+        ("MessageIdTaken", Exit.NOT_POSSIBLE),
+        ("UnexpectedAnswer", Exit.UNEXPECTED),
         ("QueueFull", Exit.UNEXPECTED),
         ("StoreFull", Exit.UNEXPECTED),
         ("LakeFailed", Exit.UNEXPECTED),
     ],
 )
 def test_a_refusal_says_whose_turn_it_is(name, code):
-    """The caller's mistake is 2 or 3; what the caller can't mend is 1."""
+    """A wrong call is 2, 3 or 4; 13 is a right one that comes at the wrong time; 1 is ours."""
     assert exit_of_refusal(name) is code

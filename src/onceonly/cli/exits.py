@@ -6,6 +6,7 @@ from typing import IO, Any
 import click
 
 from onceonly.api.messages import MessageDetail
+from onceonly.api.refusals import REFUSALS
 from onceonly.cli.output import complain
 
 
@@ -16,6 +17,7 @@ class Exit(IntEnum):
     UNEXPECTED = 1
     USAGE = 2
     NOT_FOUND = 3
+    NOT_ALLOWED = 4
     UNREACHABLE = 5
     FAILED = 6
     IN_DOUBT = 7
@@ -23,6 +25,7 @@ class Exit(IntEnum):
     STILL_TRYING = 9
     SUSPENDED = 10
     DIFFERENCES = 11
+    NOT_POSSIBLE = 13
     INTERRUPTED = 130
 
 
@@ -31,6 +34,7 @@ MEANINGS = {
     Exit.UNEXPECTED: "unexpected error",
     Exit.USAGE: "usage or configuration",
     Exit.NOT_FOUND: "not found",
+    Exit.NOT_ALLOWED: "not allowed: no key or token, or not the right one",
     Exit.UNREACHABLE: "the gateway cannot be reached",
     Exit.FAILED: "delivery failed",
     Exit.IN_DOUBT: "in doubt: perhaps delivered",
@@ -38,6 +42,7 @@ MEANINGS = {
     Exit.STILL_TRYING: "still trying",
     Exit.SUSPENDED: "the pair is suspended",
     Exit.DIFFERENCES: "differences found",
+    Exit.NOT_POSSIBLE: "refused by the gateway: not possible as things stand",
     Exit.INTERRUPTED: "interrupted",
 }
 
@@ -55,15 +60,24 @@ class Failure(click.ClickException):
         complain(self)
 
 
-_NOT_FOUND = {"NotFound", "Cancelled", "UnknownPartner", "UnknownAgreement"}
-_NOT_THE_CALLERS = {"QueueFull", "StoreFull", "LakeFailed", "UnexpectedAnswer"}
+_BY_STATUS = {
+    **dict.fromkeys((401, 403, 421), Exit.NOT_ALLOWED),
+    404: Exit.NOT_FOUND,
+    409: Exit.NOT_POSSIBLE,
+    **dict.fromkeys((500, 503, 507), Exit.UNEXPECTED),
+}
+_BY_NAME = {
+    "Ambiguous": Exit.USAGE,  # which of several items is meant, the caller can say at once
+    "Cancelled": Exit.NOT_FOUND,  # the application must take it as if it had never come
+    "UnexpectedAnswer": Exit.UNEXPECTED,
+}
 
 
 def exit_of_refusal(name: str) -> Exit:
-    """The exit code for a refusal of the gateway's with this name."""
-    if name in _NOT_FOUND:
-        return Exit.NOT_FOUND
-    return Exit.UNEXPECTED if name in _NOT_THE_CALLERS else Exit.USAGE
+    """The exit code for a refusal with this name: by its HTTP status, else it is about usage."""
+    kind = REFUSALS.get(name)
+    by_status = Exit.USAGE if kind is None else _BY_STATUS.get(kind.status, Exit.USAGE)
+    return _BY_NAME.get(name, by_status)
 
 
 def exit_of_message(message: MessageDetail) -> Exit:

@@ -19,6 +19,7 @@ from onceonly.cli.output import (
     print_json,
     print_rows,
     put,
+    rows_option,
     say,
 )
 from onceonly.client import Client
@@ -36,7 +37,7 @@ def inbox() -> None:
 @inbox.command("list")
 @click.option("--after", default=0, show_default=True, help="Offset of the last one seen.")
 @limit_option
-@output_option
+@rows_option
 @gateway_command
 def list_inbox(client: Client, after: int, limit: int, output: str) -> None:
     """List received messages in order."""

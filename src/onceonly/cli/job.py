@@ -14,6 +14,7 @@ from onceonly.cli.output import (
     print_fields,
     print_json,
     print_rows,
+    rows_option,
     say,
 )
 from onceonly.client import Client
@@ -45,7 +46,7 @@ def job() -> None:
 
 @job.command("list")
 @limit_option
-@output_option
+@rows_option
 @gateway_command
 def list_jobs(client: Client, limit: int, output: str) -> None:
     """List jobs and their counts, oldest first."""

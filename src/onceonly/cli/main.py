@@ -8,6 +8,9 @@ import click
 
 from onceonly import __version__
 from onceonly.cli.backup import backup, restore
+from onceonly.cli.completion import completion
+from onceonly.cli.doctor import doctor
+from onceonly.cli.errors import errors
 from onceonly.cli.exits import MEANINGS, Exit, Failure
 from onceonly.cli.gateway_option import configuration_option, load_configuration
 from onceonly.cli.inbox import inbox
@@ -29,6 +32,7 @@ _EXIT_CODES = "  ".join(f"{code.value} {meaning}\n" for code, meaning in MEANING
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog=f"\b\nExit codes:\n  {_EXIT_CODES}",
 )
+@click.version_option(__version__, message="%(version)s", help="Print the version and exit.")
 def cli() -> None:
     """Deliver business documents once and only once, and prove it.
 
@@ -143,7 +147,9 @@ def demo(**options: object) -> None:
 
 for command in (advise, pack, verify):
     lake.add_command(command)
-for command in (send, message, inbox, job, package, partner, lake, backup, restore, simulate):
+for command in (send, message, inbox, job, partner, lake, backup, restore):
+    cli.add_command(command)
+for command in (errors, package, doctor, completion, simulate):
     cli.add_command(command)
 
 

@@ -27,6 +27,7 @@ from onceonly.cli.output import (
     print_rows,
     print_trace,
     put,
+    rows_option,
     say,
     waiting,
     words_of_outcome,
@@ -131,31 +132,12 @@ def message() -> None:
     """Outbound messages: list, count, show, status, trace, wait, tail, resend, resume, cancel."""
 
 
-def criteria_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """What outbound messages can be chosen by."""
-    options = (
-        click.option("--state", type=click.Choice(get_args(MessageState)), help="In this state."),
-        click.option("--to", help="To this partner."),
-        click.option("--agreement", help="Under this agreement."),
-        click.option("--service", help="Of this service."),
-        click.option("--action", help="With this action."),
-        click.option("--conversation", help="Of this conversation."),
-        click.option("--key", help="Submitted under this business key, or sent again for it."),
-        click.option("--error", type=click.Choice(get_args(ErrorWord)), help="With this error."),
-        click.option("--id-prefix", help="Whose MessageId begins so."),
-        time_options,
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
-
-
 @message.command("list")
 @criteria_options
 @newest_option
 @limit_option
 @all_option
-@output_option
+@rows_option
 @gateway_command
 def list_messages(
     client: Client,
@@ -217,7 +199,7 @@ def show(client: Client, message_id: str, output: str) -> None:
 
 @message.command()
 @click.argument("message_id")
-@output_option
+@rows_option
 @gateway_command
 def trace(client: Client, message_id: str, output: str) -> None:
     """Show what happened to a message, row by row of the journal.

@@ -4,6 +4,7 @@ Every text of a command goes to the terminal from here, and a test says so: much
 by partners, and nothing in it may steer a terminal or be taken for markup (attack X16).
 """
 
+import csv
 import io
 import json
 import sys
@@ -39,6 +40,19 @@ def output_option(command: Callable[..., Any]) -> Callable[..., Any]:
         show_default=True,
         envvar="ONCEONLY_OUTPUT",
         help="How to print the data on stdout.",
+    )(command)
+
+
+def rows_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """`-o table|json|jsonl|csv`, on every command that prints a list."""
+    return click.option(
+        "-o",
+        "--output",
+        type=click.Choice(("table", "json", "jsonl", "csv")),
+        default="table",
+        show_default=True,
+        envvar="ONCEONLY_OUTPUT",
+        help="How to print the rows on stdout; csv has a head line, and every column.",
     )(command)
 
 
@@ -92,6 +106,13 @@ def print_rows(given: Sequence[JSON | Word], columns: Sequence[str], output: str
         print_json(list(given))
         return
     rows: list[JSON] = to_builtins(list(given))
+    if output == "jsonl":
+        for row in rows:
+            click.echo(printable_json(json.dumps(row, ensure_ascii=False)))
+        return
+    if output == "csv":
+        print_csv(rows, columns)
+        return
     if not sys.stdout.isatty():
         for row in rows:
             click.echo("\t".join(_cell(row.get(column)) for column in columns))
@@ -106,6 +127,33 @@ def print_rows(given: Sequence[JSON | Word], columns: Sequence[str], output: str
     Console().print(table)
 
 
+def print_csv(rows: Sequence[JSON], columns: Sequence[str]) -> None:
+    """The rows as RFC 4180 has them: a head line, then all their members, the named ones first.
+
+    A list or an object is JSON in its cell. A text that a spreadsheet would take for a formula
+    begins with an apostrophe, since partners write texts (attack R15).
+    """
+    members_of_rows = dict.fromkeys(name for row in rows for name in row)
+    known = [name for name in columns if name in members_of_rows or not rows]
+    heads = list(dict.fromkeys([*known, *members_of_rows]))
+    written = io.StringIO()
+    writer = csv.writer(written, lineterminator="\n")
+    writer.writerow(heads)
+    writer.writerows([[_csv_cell(row.get(name)) for name in heads] for row in rows])
+    click.echo(written.getvalue(), nl=False)
+
+
+_FORMULA_SIGNS = ("=", "+", "-", "@")
+
+
+def _csv_cell(value: Any) -> str:
+    if isinstance(value, bool | list | dict):
+        return printable_json(json.dumps(value, ensure_ascii=False))
+    cell = _cell(value)
+    is_formula = isinstance(value, str) and cell.startswith(_FORMULA_SIGNS)
+    return f"'{cell}" if is_formula else cell
+
+
 _INSTANTS = ("at", "submitted_at", "received_at", "opened_at", "resolved_at", "released_at")
 
 _TRACE_COLUMNS = ("at", "event", "attempt", "outcome", "status_code", "error_code", "reason")
@@ -114,7 +162,7 @@ _SAID = _TRACE_COLUMNS[3:]
 
 def print_trace(timeline: Sequence[JournalRow], output: str) -> None:
     """The rows of a journal; on a terminal, all that was said in one column, which has the room."""
-    if output == "json" or not sys.stdout.isatty():
+    if output != "table" or not sys.stdout.isatty():
         print_rows(timeline, _TRACE_COLUMNS, output)
         return
     found = map(members, timeline)

@@ -9,7 +9,14 @@ from onceonly.api.operating import PartnerPair, Ping
 from onceonly.api.words import MessageState
 from onceonly.cli.exits import Exit
 from onceonly.cli.gateway_option import gateway_command
-from onceonly.cli.output import members, output_option, print_rows, say, words_of_outcome
+from onceonly.cli.output import (
+    members,
+    output_option,
+    print_rows,
+    rows_option,
+    say,
+    words_of_outcome,
+)
 from onceonly.client import Client
 
 COLUMNS = (
@@ -48,7 +55,7 @@ def _print_pairs(pairs: Sequence[PartnerPair], output: str) -> None:
 
 
 @partner.command("list")
-@output_option
+@rows_option
 @gateway_command
 def list_partners(client: Client, output: str) -> None:
     """List the pairs with every partner, both directions."""
@@ -117,7 +124,7 @@ def resume(
 
 @partner.command()
 @click.option("--all", "resolved", is_flag=True, help="Those that are over, too.")
-@output_option
+@rows_option
 @gateway_command
 def incidents(
     client: Client,
