@@ -50,8 +50,8 @@ WHOLE = {
 It has one row (`store`), or ends at the first row (the journal's last
 one, the first queued message); or it has a row for each pair, for each agreement, for each run with
 something staged or a block of rows, for each action in bulk that works, or for whatever is owed
-now: in flight, in recovery, a notice, an open incident. `list_incidents` is asked for all that there are. `gather_settled`
-reads the agreements that its caller named.
+now: in flight, in recovery, a notice, an open incident. `list_incidents` is asked for all that
+there are. `gather_settled` reads the agreements that its caller named.
 """
 
 

@@ -78,6 +78,14 @@ class BulkCalls(ABC):
         """Actions on many messages, in the order of their numbers."""
         return self._ask(LIST_BULKS, _NOTHING, BulkQuery(after=after, limit=limit))
 
+    def all_bulks(self) -> Iterator[Bulk]:
+        """Every action on many messages, in the order of their numbers."""
+        after: int | None = 0
+        while after is not None:
+            page = self.bulks(after)
+            yield from page.bulks
+            after = page.next_after
+
     def bulk_results(self, number: int) -> Iterator[BulkItem]:
         """What became of each message, in their order."""
         path = BulkPath(number=number)

@@ -4,14 +4,16 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import click
 
 from onceonly.api.events import EventKind
 from onceonly.api.fields import PAGE_MAX
 from onceonly.api.messages import MessageDetail, OutboundMessage, Receipt, is_over
-from onceonly.api.words import ErrorWord, MessageState, Order
+from onceonly.api.words import BulkAction, Order
+from onceonly.cli.bulk import act_on_many, is_about_many, many_options
+from onceonly.cli.criteria import criteria_options
 from onceonly.cli.events import KINDS, kinds_of, print_event
 from onceonly.cli.exits import Exit, Failure, exit_of_message
 from onceonly.cli.gateway_option import gateway_command
@@ -32,7 +34,6 @@ from onceonly.cli.output import (
     waiting,
     words_of_outcome,
 )
-from onceonly.cli.times import time_options
 from onceonly.client import Client
 from onceonly.documents import UNKNOWN_TYPE, Document
 
@@ -334,21 +335,23 @@ def _status_of(found: MessageDetail) -> JSON:
 
 
 @message.command()
-@click.argument("message_id")
+@click.argument("message_id", required=False)
 @click.option("--new-version", is_flag=True, help="Cancel it and send it under a new MessageId.")
 @click.option("--anyway", is_flag=True, help="As a new message, though it may arrive twice.")
-@click.option("--reason", help="Why; kept in the journal. --anyway needs one.")
+@click.option("--reason", help="Why; kept in the journal. --anyway needs one, and so do many.")
+@many_options
 @output_option
 @gateway_command
 def resend(
     client: Client,
-    message_id: str,
+    message_id: str | None,
     new_version: bool,  # noqa: FBT001 - because click passes it by name
     anyway: bool,  # noqa: FBT001 - because click passes it by name
     reason: str | None,
     output: str,
+    **many: Any,
 ) -> None:
-    """Send a message again that was given up.
+    """Send a message again that was given up, or all that fit what you ask for.
 
     A message in doubt goes out as the same bytes under the same MessageId, which its receiver
     recognises. A message that failed or expired, and was certainly not delivered (is_certain), goes
@@ -359,7 +362,18 @@ def resend(
 
     A message that may have been delivered goes out as a new one only with --anyway: then two
     documents may arrive, and you take the responsibility for that.
-    """
+
+    \b
+    onceonly message resend ID -c gateway.toml
+    onceonly message resend -c gateway.toml --state failed --since 2h --reason INC-42 --dry-run
+    """  # noqa: D301 - because click reads the backspace that keeps the lines apart
+    if is_about_many(message_id, many):
+        if new_version:
+            raise click.BadParameter("it is for one message", param_hint="--new-version")
+        do: BulkAction = "resend-anyway" if anyway else "resend"
+        act_on_many(client, do, many, reason=reason, output=output)
+        return
+    assert message_id is not None, "otherwise it is about many"
     if anyway and (new_version or not (reason or "").strip()):
         text = "it needs a --reason, and goes without --new-version"
         raise click.BadParameter(text, param_hint="--anyway")
@@ -387,16 +401,33 @@ def resume(client: Client, message_id: str, reason: str, output: str) -> None:
 
 
 @message.command()
-@click.argument("message_id")
+@click.argument("message_id", required=False)
 @click.option("--timeout", default=ANSWER_S, show_default=True, help="Seconds to wait.")
+@click.option("--reason", help="Why; only many messages need one.")
+@many_options
 @output_option
 @gateway_command
-def cancel(client: Client, message_id: str, timeout: float, output: str) -> None:
-    """Take a message back.
+def cancel(
+    client: Client,
+    message_id: str | None,
+    timeout: float,
+    reason: str | None,
+    output: str,
+    **many: Any,
+) -> None:
+    """Take a message back, or all that fit what you ask for.
 
     Where no byte has left, it is cancelled at once. Otherwise the partner is asked, and only its
     confirmation is final; it refuses once work on the message has begun.
-    """
+
+    \b
+    onceonly message cancel ID -c gateway.toml
+    onceonly message cancel -c gateway.toml --state queued --to urn:duns:222222222 --reason INC-42
+    """  # noqa: D301 - because click reads the backspace that keeps the lines apart
+    if is_about_many(message_id, many):
+        act_on_many(client, "cancel", many, reason=reason, output=output)
+        return
+    assert message_id is not None, "otherwise it is about many"
     client.cancel(message_id)
     found = _until(client, message_id, timeout, lambda it: not _is_cancelling(it))
     print_fields(found, output)
