@@ -41,7 +41,7 @@ POLL_S = 0.3
 """Seconds between two looks at what the gateway cannot wait for."""
 
 WAIT_S = 10.0
-"""Longest wait of one call; then the line that says what is waited for is drawn anew."""
+"""Longest wait of one call; then the line that says what is waited for is drawn again."""
 
 ANSWER_S = 30.0
 """How long a command waits for a partner's answer, unless told otherwise."""

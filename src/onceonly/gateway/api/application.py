@@ -27,8 +27,6 @@ from onceonly.api.messages import (
     Reason,
     Resend,
     ResumeMessage,
-    WaitQuery,
-    is_over,
 )
 from onceonly.api.operating import (
     Draining,
@@ -268,26 +266,6 @@ class Api(ListCalls, JobCalls, BackupCalls, EventCalls, BulkCalls):
         return PairView(
             Role.SENDER, pair, state.status, state.reason, state.sequence_number, state.in_flight, 0
         )
-
-    @serves(operations.GET_MESSAGE)
-    async def get_message(
-        self, asked: Asked[MessagePath, WaitQuery, Nothing]
-    ) -> Answer[messages.MessageDetail]:
-        """State and timeline of one outbound message, when there is a verdict if asked to wait."""
-        message_id, wait_s = asked.path.message_id, min(asked.query.wait, WAIT_S_MAX)
-
-        async def look() -> messages.MessageDetail:
-            async with self._readers:
-                return await asyncio.to_thread(self._detail, message_id)
-
-        if not wait_s:
-            return Json(await look())
-        return Json(await self._following.until(message_id, look, is_over, wait_s))
-
-    def _detail(self, message_id: str) -> messages.MessageDetail:
-        message = self._message(message_id)
-        records = self._snapshot.list_journal_of(message.message_id)
-        return shapes.detail_shape(message, records)
 
     @serves(operations.CANCEL_MESSAGE)
     async def cancel_message(
