@@ -44,8 +44,8 @@ NOT_IN_WORLDS = {
     "transit.take_up_parked",
     "verdicts.send_beside",
 }
-"""What an operator does after a bug or with many messages, jobs, and what is so rare that these worlds do not have it;
-the tests of the gateway run each of them, once."""
+"""What an operator does after a bug or with many messages, jobs, and what is so rare that these
+worlds do not have it; the tests of the gateway run each of them, once."""
 
 
 def step_functions() -> dict[str, Callable[..., Any]]:

@@ -10,7 +10,7 @@ import click
 
 from onceonly.api.bulk import Bulk, BulkDetail, Where
 from onceonly.api.words import BulkAction
-from onceonly.cli.criteria import criteria_options
+from onceonly.cli.criteria import timed_criteria_options
 from onceonly.cli.exits import Exit, Failure
 from onceonly.cli.gateway_option import gateway_command
 from onceonly.cli.output import (
@@ -50,7 +50,7 @@ def many_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--dry-run", is_flag=True, help="Show which messages, and do nothing."),
     ):
         command = option(command)
-    return criteria_options(command)
+    return timed_criteria_options(command)
 
 
 def is_about_many(message_id: str | None, where: dict[str, Any]) -> bool:
@@ -165,7 +165,7 @@ def list_bulks(client: Client, limit: int, output: str) -> None:
 @bulk.command()
 @click.argument("do", type=click.Choice(get_args(BulkAction)))
 @click.option("--reason", required=True, help="Why; kept with each message.")
-@criteria_options
+@timed_criteria_options
 @output_option
 @gateway_command
 def prepare(
