@@ -33,6 +33,7 @@ from onceonly.protocol.pairing import PairStatus
 from onceonly.protocol.receiving import ProcessingState
 from onceonly.protocol.recovering import RecoveryPhase, ResponseStatus
 from onceonly.steps.places import NUMBER_BITS
+from onceonly.store.contract.bulk import BulkAction, BulkState, ItemOutcome
 from onceonly.store.contract.entries import Role
 from onceonly.store.contract.jobs import RowOutcome
 
@@ -50,6 +51,9 @@ from onceonly.store.contract.jobs import RowOutcome
         (words.TransmissionOutcome, Outcome),
         (words.NoticeKind, NoticeKind),
         (words.RowOutcome, RowOutcome),
+        (words.BulkAction, BulkAction),
+        (words.BulkState, BulkState),
+        (words.ItemOutcome, ItemOutcome),
     ],
 )
 def test_the_words_of_the_api_are_those_of_the_gateway(declared: Any, shown: type[StrEnum]) -> None:

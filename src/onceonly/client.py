@@ -56,6 +56,7 @@ from onceonly.api.messages import (
     Resend,
     ResumedMessage,
     ResumeMessage,
+    WaitQuery,
 )
 from onceonly.api.operating import (
     Draining,
@@ -78,9 +79,11 @@ from onceonly.api.operating import (
 from onceonly.api.operation import ARROW, LINES, A, B, Nothing, Operation, P, Q
 from onceonly.api.refusals import Refused
 from onceonly.api.words import ErrorWord, MessageState, Order, ProcessingState
+from onceonly.calls import BulkCalls, EventCalls
 from onceonly.documents import Document, Form
 from onceonly.message.errors import LocalError, OnceonlyError
 from onceonly.message.identity import JOB_NAME, is_job_name
+from onceonly.message.word import Word
 
 __all__ = ["Client", "Document", "End", "GatewayUnreachable"]
 
@@ -124,7 +127,7 @@ class MessageChoice(TypedDict, total=False):
     until: str | None
 
 
-class Client:
+class Client(BulkCalls, EventCalls):
     """Calls one gateway. Use as a context manager.
 
     Every call raises `GatewayUnreachable`, or `LocalError` with the name that the gateway gave;
@@ -189,9 +192,14 @@ class Client:
             given = {"content": form.pieces(), "headers": form.headers}
             return self._read(operation, operation.path, **given)
 
-    def get(self, message_id: str) -> MessageDetail:
-        """State and timeline of an outbound message."""
-        return self._ask(operations.GET_MESSAGE, MessagePath(message_id=message_id), _NOTHING)
+    def get(self, message_id: str, wait_s: float = 0.0) -> MessageDetail:
+        """State and timeline of an outbound message.
+
+        With `wait_s` the gateway answers when there is a verdict, when the pair is closed, or after
+        so many seconds, 60 at most.
+        """
+        path, query = MessagePath(message_id=message_id), WaitQuery(wait=wait_s)
+        return self._ask(operations.GET_MESSAGE, path, query)
 
     def list(
         self,
@@ -534,6 +542,9 @@ class Client:
                 return msgspec.json.decode(body, type=operation.answer_type)
             except (msgspec.DecodeError, UnicodeDecodeError) as error:
                 raise _unexpected(response) from error
+
+    def _stream(self, path: str, query: Word, media: str) -> "_Call":
+        return self._call("get", path, params=_params(query), headers={"accept": media})
 
     def _arrow(self, path: str, query: InboxQuery | JournalQuery) -> bytes:
         headers = {"accept": ARROW}

@@ -3,6 +3,8 @@
 from typing import Any, Final
 
 from onceonly.api import backups, history, inbox, jobs, lists, messages, operating
+from onceonly.api.bulk_operations import BULK_OPERATIONS
+from onceonly.api.event_operations import LIST_EVENTS
 from onceonly.api.operation import (
     ANY,
     ARROW,
@@ -129,9 +131,10 @@ GET_MESSAGE: Final = Operation(
     name="getMessage",
     method="get",
     path="/v1/messages/{message_id}",
-    summary="State and timeline of an outbound message",
+    summary="State and timeline of an outbound message; waits up to `wait` seconds for a verdict, "
+    "or for its pair to be closed",
     path_type=messages.MessagePath,
-    query_type=Nothing,
+    query_type=messages.WaitQuery,
     body_type=Nothing,
     answer_type=messages.MessageDetail,
     refusals=("NotFound",),
@@ -595,6 +598,7 @@ OPERATIONS: Final[tuple[AnyOperation, ...]] = (
     RESUME_MESSAGE,
     PUT_MESSAGE,
     GET_MESSAGE,
+    *BULK_OPERATIONS,
     LIST_JOBS,
     PUT_JOB_MESSAGE,
     POST_JOB_MESSAGES,
@@ -614,6 +618,7 @@ OPERATIONS: Final[tuple[AnyOperation, ...]] = (
     RESUME_PARTNER,
     LIST_INCIDENTS,
     SET_DRAINING,
+    LIST_EVENTS,
     LIST_JOURNAL,
     PUBLISH,
     START_BACKUP,

@@ -57,5 +57,14 @@ ErrorWord = Literal[
 Order = Literal["oldest", "newest"]
 """Which row of a list comes first."""
 
+BulkAction = Literal["resend", "resend-anyway", "cancel", "resume", "ask"]
+"""What is done with each message of a selection."""
+
+BulkState = Literal["selecting", "prepared", "running", "stopped", "done"]
+"""How far an action on many messages is."""
+
+ItemOutcome = Literal["done", "skipped", "failed"]
+"""What became of one message of it."""
+
 TakenUp = Literal["sent", "forwarded", "handed over", "noted"]
 """What went on when a message was resumed."""

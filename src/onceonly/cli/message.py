@@ -4,25 +4,24 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import click
 
-from onceonly.api.messages import MessageDetail, OutboundMessage, Receipt
-from onceonly.api.words import MessageState
+from onceonly.api.events import EventKind
+from onceonly.api.messages import MessageDetail, OutboundMessage, Receipt, is_over
+from onceonly.api.words import BulkAction
+from onceonly.cli.bulk import act_on_many, is_about_many, many_options
+from onceonly.cli.criteria import criteria_options, timed_criteria_options
+from onceonly.cli.events import KINDS, kinds_of, print_event
 from onceonly.cli.exits import Exit, Failure, exit_of_message
 from onceonly.cli.gateway_option import gateway_command
 from onceonly.cli.lists import (
-    Options,
-    error_option,
-    header_options,
     list_options,
     most_of,
     order_of,
     page_by_page,
-    prefix_option,
     print_count,
-    together,
 )
 from onceonly.cli.output import (
     JSON,
@@ -39,17 +38,18 @@ from onceonly.cli.output import (
     waiting,
     words_of_outcome,
 )
-from onceonly.cli.times import time_options
 from onceonly.client import Client
 from onceonly.documents import UNKNOWN_TYPE, Document
 
 POLL_S = 0.3
-"""Seconds between two looks at a message that is waited for."""
+"""Seconds between two looks at what the gateway cannot wait for."""
+
+WAIT_S = 10.0
+"""Longest wait of one call; then the line that says what is waited for is drawn again."""
 
 ANSWER_S = 30.0
 """How long a command waits for a partner's answer, unless told otherwise."""
 
-_SETTLED = {"acknowledged", "sent", "failed", "expired", "cancelled", "in_doubt"}
 COLUMNS = ("message_id", "state", "to", "service", "action", "attempt", "submitted_at")
 
 
@@ -134,21 +134,11 @@ def _print_receipt(receipt: Receipt, output: str) -> None:
 
 @click.group()
 def message() -> None:
-    """Outbound messages: list, count, show, status, trace, wait, resend, resume, cancel."""
-
-
-_criteria: Options = together(
-    click.option("--state", type=click.Choice(get_args(MessageState)), help="In this state."),
-    click.option("--to", help="To this partner."),
-    header_options,
-    click.option("--key", help="Submitted under this business key, or sent again for it."),
-    error_option,
-    prefix_option,
-)
+    """Outbound messages: list, count, show, status, trace, wait, tail, resend, resume, cancel."""
 
 
 @message.command("list")
-@_criteria
+@criteria_options
 @list_options
 @rows_option
 @gateway_command
@@ -176,8 +166,7 @@ def list_messages(
 
 
 @message.command("count")
-@_criteria
-@time_options
+@timed_criteria_options
 @output_option
 @gateway_command
 def count_messages(client: Client, output: str, **wanted: Any) -> None:
@@ -233,6 +222,47 @@ def wait(client: Client, message_ids: tuple[str, ...], timeout: float, output: s
     fates = _wait(client, list(message_ids), timeout)
     print_rows(fates, ("message_id", "state", "error_code"), output)
     _exit_with(fates)
+
+
+@message.command()
+@click.option(
+    "--from",
+    "start",
+    type=click.Choice(["now", "beginning"]),
+    default="now",
+    show_default=True,
+    help="Where to begin; --after says it exactly.",
+)
+@click.option("--after", type=click.IntRange(min=0), help="seq of the last event that is known.")
+@click.option("--kinds", callback=kinds_of, help="Some of: " + ", ".join(KINDS) + ".")
+@click.option("--partner", help="Only what is about this partner.")
+@output_option
+@gateway_command
+def tail(
+    client: Client,
+    start: str,
+    after: int | None,
+    kinds: tuple[EventKind, ...] | None,
+    partner: str | None,
+    output: str,
+) -> None:
+    """Show what happens, line by line, until you end it (Ctrl-C).
+
+    Each line has a number; --after with the last one goes on without a gap, also after a restart of
+    the gateway, which this command outlives. All kinds are shown but traffic, which has several
+    lines for each message.
+
+    \b
+    onceonly message tail -c gateway.toml
+    onceonly message tail -c gateway.toml --from beginning --kinds verdicts -o json
+    """  # noqa: D301 - because click reads the backspace that keeps the lines apart
+    if after is None and start == "beginning":
+        after = 0
+    try:
+        for event in client.follow(after, kinds, partner):
+            print_event(event, output)
+    except KeyboardInterrupt:
+        sys.exit(Exit.INTERRUPTED)
 
 
 @message.command()
@@ -304,21 +334,23 @@ def _status_of(found: MessageDetail) -> JSON:
 
 
 @message.command()
-@click.argument("message_id")
+@click.argument("message_id", required=False)
 @click.option("--new-version", is_flag=True, help="Cancel it and send it under a new MessageId.")
 @click.option("--anyway", is_flag=True, help="As a new message, though it may arrive twice.")
-@click.option("--reason", help="Why; kept in the journal. --anyway needs one.")
+@click.option("--reason", help="Why; kept in the journal. --anyway needs one, and so do many.")
+@many_options
 @output_option
 @gateway_command
 def resend(
     client: Client,
-    message_id: str,
+    message_id: str | None,
     new_version: bool,  # noqa: FBT001 - because click passes it by name
     anyway: bool,  # noqa: FBT001 - because click passes it by name
     reason: str | None,
     output: str,
+    **many: Any,
 ) -> None:
-    """Send a message again that was given up.
+    """Send a message again that was given up, or all that fit what you ask for.
 
     A message in doubt goes out as the same bytes under the same MessageId, which its receiver
     recognises. A message that failed or expired, and was certainly not delivered (is_certain), goes
@@ -329,7 +361,18 @@ def resend(
 
     A message that may have been delivered goes out as a new one only with --anyway: then two
     documents may arrive, and you take the responsibility for that.
-    """
+
+    \b
+    onceonly message resend ID -c gateway.toml
+    onceonly message resend -c gateway.toml --state failed --since 2h --reason INC-42 --dry-run
+    """  # noqa: D301 - because click reads the backspace that keeps the lines apart
+    if is_about_many(message_id, many):
+        if new_version:
+            raise click.BadParameter("it is for one message", param_hint="--new-version")
+        do: BulkAction = "resend-anyway" if anyway else "resend"
+        act_on_many(client, do, many, reason=reason, output=output)
+        return
+    assert message_id is not None, "otherwise it is about many"
     if anyway and (new_version or not (reason or "").strip()):
         text = "it needs a --reason, and goes without --new-version"
         raise click.BadParameter(text, param_hint="--anyway")
@@ -357,16 +400,33 @@ def resume(client: Client, message_id: str, reason: str, output: str) -> None:
 
 
 @message.command()
-@click.argument("message_id")
+@click.argument("message_id", required=False)
 @click.option("--timeout", default=ANSWER_S, show_default=True, help="Seconds to wait.")
+@click.option("--reason", help="Why; only many messages need one.")
+@many_options
 @output_option
 @gateway_command
-def cancel(client: Client, message_id: str, timeout: float, output: str) -> None:
-    """Take a message back.
+def cancel(
+    client: Client,
+    message_id: str | None,
+    timeout: float,
+    reason: str | None,
+    output: str,
+    **many: Any,
+) -> None:
+    """Take a message back, or all that fit what you ask for.
 
     Where no byte has left, it is cancelled at once. Otherwise the partner is asked, and only its
     confirmation is final; it refuses once work on the message has begun.
-    """
+
+    \b
+    onceonly message cancel ID -c gateway.toml
+    onceonly message cancel -c gateway.toml --state queued --to urn:duns:222222222 --reason INC-42
+    """  # noqa: D301 - because click reads the backspace that keeps the lines apart
+    if is_about_many(message_id, many):
+        act_on_many(client, "cancel", many, reason=reason, output=output)
+        return
+    assert message_id is not None, "otherwise it is about many"
     client.cancel(message_id)
     found = _until(client, message_id, timeout, lambda it: not _is_cancelling(it))
     print_fields(found, output)
@@ -415,19 +475,15 @@ def _until_over(client: Client, message_ids: list[str], until: float) -> list[Me
     with waiting("waiting for the acknowledgement") as status:
         while True:
             for message_id in message_ids:
-                if message_id not in fates or not _is_over(fates[message_id]):
+                if message_id not in fates or not is_over(fates[message_id]):
                     fates[message_id] = client.get(message_id)
-            open_ids = [name for name in message_ids if not _is_over(fates[name])]
-            if not open_ids or time.monotonic() >= until:
+            open_ids = [name for name in message_ids if not is_over(fates[name])]
+            left_s = until - time.monotonic()
+            if not open_ids or left_s <= 0:
                 return [fates[message_id] for message_id in message_ids]
-            attempt = fates[open_ids[0]].attempt
-            status.update(inert(f"waiting for {len(open_ids)} (attempt {attempt})"))
-            time.sleep(POLL_S)
-
-
-def _is_over(found: MessageDetail) -> bool:
-    pair = found.pair
-    return found.state in _SETTLED or (pair is not None and pair.state != "open")
+            first = open_ids[0]
+            status.update(inert(f"waiting for {len(open_ids)} (attempt {fates[first].attempt})"))
+            fates[first] = client.get(first, min(left_s, WAIT_S))
 
 
 def _exit_with(fates: list[MessageDetail]) -> None:

@@ -44,6 +44,7 @@ class Life:
         await listen()
         await gateway.desk.start()
         await gateway.relay.start()
+        gateway.bulks.resume()
         await self._look_for_what_is_due()
         gateway.operations.is_ready = True
 
@@ -64,6 +65,7 @@ class Life:
                 purge_at = loop.time() + self._configuration.purge_interval_s
                 gateway.tasks.start(self._purge(), place="purging")
         gateway.operations.is_ready = False
+        gateway.following.close()
         gateway.desk.drain()
 
     async def _look_for_what_is_due(self) -> None:
@@ -109,6 +111,7 @@ class Life:
     async def _purge(self) -> None:
         try:
             forgotten = await self._gateway.purge.sweep()
+            await self._gateway.bulks.forget_over()
         except StoreFull as error:
             log.warning("store full; the purge goes on later", error=str(error))
             return

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from onceonly.gateway.api.access import Access
 from onceonly.gateway.api.application import Api
+from onceonly.gateway.application.bulk import Bulks
+from onceonly.gateway.application.following import Following
 from onceonly.gateway.application.inbox import Inbox
 from onceonly.gateway.application.jobs import Jobs
 from onceonly.gateway.application.operations import Operations
@@ -74,6 +76,8 @@ class Gateway:
     submissions: Submissions
     jobs: Jobs
     inbox: Inbox
+    following: Following
+    bulks: Bulks
     operations: Operations
     purge: Purge
     clock: Clock
@@ -154,6 +158,10 @@ def join(
     submissions = Submissions(desk)
     jobs = Jobs(desk=desk, submissions=submissions, tasks=tasks)
     inbox = Inbox(desk=desk, spool=around.spool, growth=incoming.growth)
+    following = Following(desk=desk, tasks=tasks)
+    bulks = Bulks(
+        desk=desk, tasks=tasks, bugs=bugs, forget_after_s=configuration.forget_job_after_s
+    )
     operations = Operations(
         configuration=configuration,
         desk=desk,
@@ -179,6 +187,8 @@ def join(
         submissions=submissions,
         jobs=jobs,
         inbox=inbox,
+        following=following,
+        bulks=bulks,
         operations=operations,
         purge=Purge(
             office=office, store=store, spool=around.spool, retention=_retention(configuration)
@@ -192,6 +202,8 @@ def join(
             submissions=submissions,
             jobs=jobs,
             inbox=inbox,
+            following=following,
+            bulks=bulks,
             operations=operations,
             backups=backups,
             payload_bytes_max=configuration.payload_bytes_max,

@@ -44,7 +44,9 @@ from onceonly.gateway.api.answers import Answer, Bytes, Json, ascii_json, refusa
 from onceonly.gateway.api.arrow import inbox_stream, journal_stream
 from onceonly.gateway.api.backup_calls import BackupCalls
 from onceonly.gateway.api.bounds import announced, read_on, read_whole
+from onceonly.gateway.api.bulk_calls import BulkCalls
 from onceonly.gateway.api.declared import from_members, from_path, from_texts
+from onceonly.gateway.api.event_calls import EventCalls
 from onceonly.gateway.api.forms import HEADER_BYTES_MAX, HEADER_PART, form_of
 from onceonly.gateway.api.job_calls import JobCalls
 from onceonly.gateway.api.list_calls import (
@@ -70,6 +72,8 @@ from onceonly.gateway.api.reading import (
     too_large,
 )
 from onceonly.gateway.api.serving import Asked, Call, calls_of, serves
+from onceonly.gateway.application.bulk import Bulks
+from onceonly.gateway.application.following import Following
 from onceonly.gateway.application.inbox import Inbox
 from onceonly.gateway.application.jobs import Jobs
 from onceonly.gateway.application.operations import Operations
@@ -94,7 +98,7 @@ READERS_MAX = 4
 """Most calls that read the store at the same time, so that threads are left for payloads."""
 
 
-class Api(ListCalls, JobCalls, BackupCalls):
+class Api(ListCalls, JobCalls, BackupCalls, EventCalls, BulkCalls):
     """The routes over the parts that they read."""
 
     def __init__(  # noqa: PLR0913 - because the API is the face of all these parts
@@ -105,6 +109,8 @@ class Api(ListCalls, JobCalls, BackupCalls):
         submissions: Submissions,
         jobs: Jobs,
         inbox: Inbox,
+        following: Following,
+        bulks: Bulks,
         operations: Operations,
         backups: Backups,
         payload_bytes_max: int,
@@ -114,6 +120,8 @@ class Api(ListCalls, JobCalls, BackupCalls):
         self._submissions = submissions
         self._jobs = jobs
         self._inbox = inbox
+        self._following = following
+        self._bulks = bulks
         self._operations = operations
         self._backups = backups
         self._payload_bytes_max = payload_bytes_max
@@ -258,15 +266,6 @@ class Api(ListCalls, JobCalls, BackupCalls):
         return PairView(
             Role.SENDER, pair, state.status, state.reason, state.sequence_number, state.in_flight, 0
         )
-
-    @serves(operations.GET_MESSAGE)
-    def get_message(
-        self, asked: Asked[MessagePath, Nothing, Nothing]
-    ) -> Answer[messages.MessageDetail]:
-        """State and timeline of one outbound message."""
-        message = self._message(asked.path.message_id)
-        records = self._snapshot.list_journal_of(message.message_id)
-        return Json(shapes.detail_shape(message, records))
 
     @serves(operations.CANCEL_MESSAGE)
     async def cancel_message(

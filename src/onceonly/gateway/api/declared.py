@@ -97,6 +97,9 @@ def _of_json(field: Field, value: Any) -> Any:
         case inspect.VarTupleType(item_type=inspect.StructType(cls=item)):
             declared: Any = item
             return tuple(from_members(declared, one) for one in checked(field, value))
+        case inspect.StructType(cls=declared):
+            part: Any = declared
+            return from_members(part, checked(field, value))
         case inspect.BytesType():
             return b64decode(checked(field, value))
         case inspect.IntType() if type(value) is float and value.is_integer():
@@ -178,6 +181,8 @@ def _fits(kind: inspect.Type, value: Any) -> bool:
             fits = isinstance(value, str) and _is_text(kind, value)
         case inspect.BytesType():
             fits = isinstance(value, str) and _is_base64(value)
+        case inspect.StructType():
+            fits = isinstance(value, dict)
         case inspect.VarTupleType():
             fits = isinstance(value, list) and all(isinstance(one, dict) for one in value)
         case _:
@@ -226,6 +231,8 @@ def _expected(kind: inspect.Type) -> str:
             words = usual if most is None else f"a text of {least or 0} to {most} characters"
         case inspect.BytesType():
             words = "base64"
+        case inspect.StructType():
+            words = "an object"
         case inspect.VarTupleType():
             words = "a list of objects"
         case _:

@@ -32,11 +32,12 @@ from onceonly.store.contract.entries import (
 )
 from onceonly.store.contract.store import Snapshot
 from onceonly.store.sqlite import mapping
+from onceonly.store.sqlite.bulk import SqliteBulkReading
 from onceonly.store.sqlite.job_reading import SqliteJobReading
 from onceonly.store.sqlite.lists import SqliteLists
 
 
-class SqliteSnapshot(SqliteLists, SqliteJobReading, Snapshot):
+class SqliteSnapshot(SqliteLists, SqliteBulkReading, SqliteJobReading, Snapshot):
     """Reads over one connection, used by one thread at a time."""
 
     def find_outbound(self, message_id: str) -> OutboundEntry | None:

@@ -899,3 +899,51 @@ UPDATE job_row INDEXED BY job_row_accepted SET ended = ?
   WHERE message_id = ? AND outcome = 'accepted' AND ended IS NULL
     AND NOT EXISTS (SELECT 1 FROM staged
       WHERE staged.job = job_row.job AND staged.run = job_row.run AND staged.row = job_row.row)
+
+-- name: find_bulk
+SELECT number, action, reason, query, state, prepared_at, started_at, finished_at, items, done,
+    skipped, failed
+  FROM bulk WHERE number = ?
+
+-- name: list_bulks
+SELECT number, action, reason, query, state, prepared_at, started_at, finished_at, items, done,
+    skipped, failed
+  FROM bulk WHERE number > ? ORDER BY number LIMIT ?
+
+-- name: list_running_bulks
+SELECT number, action, reason, query, state, prepared_at, started_at, finished_at, items, done,
+    skipped, failed
+  FROM bulk WHERE state = 'running' ORDER BY number
+
+-- name: list_bulk_items
+SELECT item, message_id, outcome, name, text, at
+  FROM bulk_item WHERE bulk = ? AND item > ? ORDER BY item LIMIT ?
+
+-- name: list_open_items
+SELECT item, message_id, outcome, name, text, at
+  FROM bulk_item INDEXED BY bulk_item_open
+  WHERE bulk = ? AND outcome IS NULL ORDER BY item LIMIT ?
+
+-- name: find_bulk_item
+SELECT item, message_id, outcome, name, text, at FROM bulk_item WHERE bulk = ? AND item = ?
+
+-- name: add_bulk
+INSERT INTO bulk (action, reason, query, state, prepared_at) VALUES (?, ?, ?, 'selecting', ?)
+
+-- name: add_bulk_item
+INSERT INTO bulk_item (bulk, item, message_id) VALUES (?, ?, ?)
+
+-- name: put_bulk
+UPDATE bulk SET state = ?2, started_at = ?3, finished_at = ?4, items = ?5, done = ?6,
+    skipped = ?7, failed = ?8
+  WHERE number = ?1
+
+-- name: put_bulk_item
+UPDATE bulk_item SET outcome = ?3, name = ?4, text = ?5, at = ?6 WHERE bulk = ?1 AND item = ?2
+
+-- name: forget_bulk_items
+DELETE FROM bulk_item WHERE bulk = ?1 AND item IN
+  (SELECT item FROM bulk_item WHERE bulk = ?1 ORDER BY item LIMIT ?2)
+
+-- name: forget_bulk
+DELETE FROM bulk WHERE number = ?

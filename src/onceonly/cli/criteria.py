@@ -1,0 +1,21 @@
+"""By what outbound messages can be chosen on the command line."""
+
+from typing import get_args
+
+import click
+
+from onceonly.api.words import MessageState
+from onceonly.cli.lists import Options, error_option, header_options, prefix_option, together
+from onceonly.cli.times import time_options
+
+criteria_options: Options = together(
+    click.option("--state", type=click.Choice(get_args(MessageState)), help="In this state."),
+    click.option("--to", help="To this partner."),
+    header_options,
+    click.option("--key", help="Submitted under this business key, or sent again for it."),
+    error_option,
+    prefix_option,
+)
+
+timed_criteria_options: Options = together(criteria_options, time_options)
+"""With the range of time, which every list has already."""
