@@ -7,8 +7,10 @@ from onceonly.gateway.config.keys import (
     AGREEMENT_KEYS,
     AMQP_KEYS,
     DRILL_KEYS,
+    DROP_KEYS,
     GATEWAY_KEYS,
     LIMITS_KEYS,
+    PICKUP_KEYS,
     ROUTE_KEYS,
     SMTP_KEYS,
     TLS_KEYS,
@@ -172,6 +174,34 @@ connections_per_address_max = 256  # behind a proxy, where all partners have one
 ```
 """
 
+PICKUP = """## `[[pickup]]`
+
+Once per folder whose files are sent as messages; see
+[Exchange files by folders](../how-to/folders.md).
+
+```toml
+[[pickup]]
+id        = "orders"
+path      = "/srv/exchange/orders"
+agreement = "tpa-ab-1"
+service   = "Ordering"
+action    = "NewOrder"
+```
+"""
+
+DROP = """## `[[drop]]`
+
+Once per folder that received messages are written to. A message goes to the first folder of the
+file that it fits.
+
+```toml
+[[drop]]
+id       = "invoices"
+path     = "/srv/exchange/invoices"
+services = ["Billing"]
+```
+"""
+
 DRILL = """
 For demonstrations and tests. A gateway with a drill says so at start, in `/healthz` and in its
 journal: what it does under a drill proves nothing about real time.
@@ -202,6 +232,10 @@ def page() -> str:
             _keys(TLS_KEYS),
             LIMITS,
             _keys(LIMITS_KEYS),
+            PICKUP,
+            _keys(PICKUP_KEYS),
+            DROP,
+            _keys(DROP_KEYS),
             "## `[drill]`\n",
             DRILL,
             _keys(DRILL_KEYS),

@@ -15,6 +15,7 @@ import msgspec
 
 from onceonly.api import operations
 from onceonly.api.backups import Backup, BackupPath, StartBackup
+from onceonly.api.folders import Folder
 from onceonly.api.history import JournalPage, JournalQuery, JournalRow
 from onceonly.api.inbox import (
     InboxItem,
@@ -428,6 +429,10 @@ class Client:
     def backup(self, name: str) -> Backup:
         """How far a backup is, or what became of it."""
         return self._ask(operations.GET_BACKUP, BackupPath(name=name), _NOTHING)
+
+    def folders(self) -> Sequence[Folder]:
+        """Folders that files are sent from and messages are written to, and how they stand."""
+        return self._ask(operations.LIST_FOLDERS, _NOTHING, _NOTHING).folders
 
     def backups(self) -> Sequence[Backup]:
         """The backups that were begun since the gateway's start, the latest first."""

@@ -9,7 +9,17 @@ from configuration_file import SMALLEST, read
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onceonly.gateway.config import Amqp, Limits, Smtp, StartTls, Tls
+from onceonly.gateway.config import (
+    Amqp,
+    Drop,
+    Limits,
+    Pickup,
+    Ready,
+    Report,
+    Smtp,
+    StartTls,
+    Tls,
+)
 from onceonly.gateway.config.agreement_keys import EBXML_METHOD_URI
 from onceonly.gateway.config.keys import REPEATED, TABLES
 from onceonly.gateway.config.values import Illegal, duration_s
@@ -176,6 +186,26 @@ connections_max = 100
 connections_per_address_max = 20
 body_rate_min = 500
 
+[[pickup]]
+id = "orders"
+path = "out/orders"
+agreement = "tpa-ab-1"
+service = "Ordering"
+action = "NewOrder"
+conversation = "orders"
+content_type = "text/xml"
+ready = "settled"
+settle = 30
+interval = 5
+
+[[drop]]
+id = "invoices"
+path = "/srv/invoices"
+agreements = ["tpa-ab-1"]
+services = ["Billing"]
+actions = ["NewInvoice"]
+report = "in-progress"
+
 [drill]
 clock_rate = 20
 clock_offset_file = "offset"
@@ -244,6 +274,35 @@ def test_every_key_is_read(tmp_path):
             response_within_s=4 * 3600,
             when_not_started=Remedy.CANCEL,
             when_complete=Remedy.WAIT,
+        ),
+    )
+
+
+def test_every_key_of_folders_is_read(tmp_path):
+    """What is put where, and what is written where; paths are relative to the file."""
+    found = read(tmp_path, EVERYTHING)
+    assert found.pickups == (
+        Pickup(
+            id="orders",
+            path=tmp_path / "out/orders",
+            agreement="tpa-ab-1",
+            service="Ordering",
+            action="NewOrder",
+            conversation="orders",
+            content_type="text/xml",
+            ready=Ready.SETTLED,
+            settle_s=30,
+            interval_s=5,
+        ),
+    )
+    assert found.drops == (
+        Drop(
+            id="invoices",
+            path=Path("/srv/invoices"),
+            agreements=("tpa-ab-1",),
+            services=("Billing",),
+            actions=("NewInvoice",),
+            report=Report.IN_PROGRESS,
         ),
     )
 

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from onceonly.api import backups, history, inbox, jobs, messages, operating
+from onceonly.api import backups, folders, history, inbox, jobs, messages, operating
 from onceonly.api.operation import (
     ANY,
     ARROW,
@@ -464,6 +464,16 @@ LIST_BACKUPS: Final = Operation(
     body_type=Nothing,
     answer_type=backups.BackupList,
 )
+LIST_FOLDERS: Final = Operation(
+    name="listFolders",
+    method="get",
+    path="/v1/folders",
+    summary="Folders that files are sent from and messages are written to, and how they stand",
+    path_type=Nothing,
+    query_type=Nothing,
+    body_type=Nothing,
+    answer_type=folders.FolderList,
+)
 GET_BACKUP: Final = Operation(
     name="getBackup",
     method="get",
@@ -553,6 +563,7 @@ OPERATIONS: Final[tuple[AnyOperation, ...]] = (
     START_BACKUP,
     LIST_BACKUPS,
     GET_BACKUP,
+    LIST_FOLDERS,
     GET_HEALTH,
     GET_READINESS,
     GET_METRICS,

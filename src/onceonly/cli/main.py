@@ -12,6 +12,7 @@ from onceonly.cli.completion import completion
 from onceonly.cli.doctor import doctor
 from onceonly.cli.errors import errors
 from onceonly.cli.exits import MEANINGS, Exit, Failure
+from onceonly.cli.folder import folder
 from onceonly.cli.gateway_option import configuration_option, load_configuration
 from onceonly.cli.inbox import inbox
 from onceonly.cli.job import job
@@ -147,7 +148,7 @@ def demo(**options: object) -> None:
 
 for command in (advise, pack, verify):
     lake.add_command(command)
-for command in (send, message, inbox, job, partner, lake, backup, restore):
+for command in (send, message, inbox, job, partner, lake, backup, restore, folder):
     cli.add_command(command)
 for command in (errors, package, doctor, completion, simulate):
     cli.add_command(command)

@@ -49,6 +49,12 @@ def warnings_of(configuration: Configuration) -> Iterator[str]:
     unwritable = _why_unwritable(configuration.lake)
     if unwritable is not None:
         yield f"lake: {unwritable}; journal rows stay in the store until it can be written"
+    folders = [(one.id, one.path) for one in configuration.pickups]
+    folders += [(one.id, one.path) for one in configuration.drops]
+    for name, path in folders:
+        why = _why_closed(path)
+        if why is not None:
+            yield f"folder {name}: {why}; nothing is done in it until that is mended"
     for agreement in configuration.agreements:
         yield from _doubts(f"agreement {agreement.id}", agreement)
         if _is_reached(configuration) and _can_be_closed(agreement):
@@ -112,6 +118,17 @@ def _why_unwritable(lake: str) -> str | None:
             return None
     except OSError as error:
         return f"{lake} cannot be written: {error.strerror}"
+
+
+def _why_closed(folder: Path) -> str | None:
+    """Why no file can be put or renamed there; None if it can."""
+    if not folder.is_dir():
+        return f"{folder} is no folder that is there"
+    try:
+        with TemporaryFile(dir=folder):
+            return None
+    except OSError as error:
+        return f"{folder} cannot be written: {error.strerror}"
 
 
 def _doubts(named: str, one: Agreement | Route) -> Iterator[str]:

@@ -46,6 +46,7 @@ class Life:
         await gateway.relay.start()
         await self._look_for_what_is_due()
         gateway.operations.is_ready = True
+        gateway.folders.start()
 
     async def live(self, stop: asyncio.Event) -> None:
         """Look for what is due, publish and purge, until `stop` is set; then return."""
@@ -64,6 +65,7 @@ class Life:
                 purge_at = loop.time() + self._configuration.purge_interval_s
                 gateway.tasks.start(self._purge(), place="purging")
         gateway.operations.is_ready = False
+        gateway.folders.stop()
         gateway.desk.drain()
 
     async def _look_for_what_is_due(self) -> None:

@@ -19,6 +19,9 @@ from onceonly.gateway.descriptors import shares
 from onceonly.gateway.desk import Desk
 from onceonly.gateway.drill import Failpoints
 from onceonly.gateway.error_posts import ErrorPosts
+from onceonly.gateway.folders.drop import DropFolder
+from onceonly.gateway.folders.folders import Folders, owner_of
+from onceonly.gateway.folders.pickup import PickupFolder
 from onceonly.gateway.growth import Growth
 from onceonly.gateway.incoming.arrivals import Arrivals
 from onceonly.gateway.incoming.doorstep import Doorstep
@@ -79,6 +82,7 @@ class Gateway:
     clock: Clock
     tasks: Tasks
     backups: Backups
+    folders: Folders
     api: Api
     access: Access
 
@@ -164,6 +168,7 @@ def join(
         bugs=bugs,
     )
     backups = _backups(configuration, store, office, tasks)
+    folders = _folders(configuration, desk, submissions, around.spool, tasks, bugs)
     return Gateway(
         configuration=configuration,
         store=store,
@@ -186,6 +191,7 @@ def join(
         clock=around.clock,
         tasks=tasks,
         backups=backups,
+        folders=folders,
         api=Api(
             store=store,
             spool=around.spool,
@@ -194,6 +200,7 @@ def join(
             inbox=inbox,
             operations=operations,
             backups=backups,
+            folders=folders,
             payload_bytes_max=configuration.payload_bytes_max,
         ),
         access=Access(
@@ -294,6 +301,26 @@ def _backups(configuration: Configuration, store: Store, office: Office, tasks: 
         begin_copy=store.begin_copy if isinstance(store, CopyableStore) else None,
         spool=spool_of(configuration.store),
         folder=configuration.backups,
+    )
+
+
+def _folders(
+    configuration: Configuration,
+    desk: Desk,
+    submissions: Submissions,
+    spool: Spool,
+    tasks: Tasks,
+    bugs: Bugs,
+) -> Folders:
+    drops, bytes_max = configuration.drops, configuration.payload_bytes_max
+    return Folders(
+        [
+            PickupFolder(one, desk=desk, submissions=submissions, spool=spool, bytes_max=bytes_max)
+            for one in configuration.pickups
+        ],
+        [DropFolder(one, desk=desk, spool=spool, is_ours=owner_of(drops, one)) for one in drops],
+        tasks=tasks,
+        bugs=bugs,
     )
 
 

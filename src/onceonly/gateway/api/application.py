@@ -40,6 +40,7 @@ from onceonly.gateway.api.arrow import inbox_stream, journal_stream
 from onceonly.gateway.api.backup_calls import BackupCalls
 from onceonly.gateway.api.bounds import announced, read_on, read_whole
 from onceonly.gateway.api.declared import from_members, from_path, from_texts
+from onceonly.gateway.api.folder_calls import FolderCalls
 from onceonly.gateway.api.forms import HEADER_BYTES_MAX, HEADER_PART, form_of
 from onceonly.gateway.api.job_calls import JobCalls
 from onceonly.gateway.api.openapi import openapi_document
@@ -60,6 +61,7 @@ from onceonly.gateway.application.jobs import Jobs
 from onceonly.gateway.application.operations import Operations
 from onceonly.gateway.application.submissions import Part, Submission, Submissions
 from onceonly.gateway.backups import Backups
+from onceonly.gateway.folders.folders import Folders
 from onceonly.message.errors import LocalError
 from onceonly.message.identity import Pair
 from onceonly.protocol.receiving import ProcessingState
@@ -79,7 +81,7 @@ READERS_MAX = 4
 """Most calls that read the store at the same time, so that threads are left for payloads."""
 
 
-class Api(JobCalls, BackupCalls):
+class Api(JobCalls, BackupCalls, FolderCalls):
     """The routes over the parts that they read."""
 
     def __init__(  # noqa: PLR0913 - because the API is the face of all these parts
@@ -92,6 +94,7 @@ class Api(JobCalls, BackupCalls):
         inbox: Inbox,
         operations: Operations,
         backups: Backups,
+        folders: Folders,
         payload_bytes_max: int,
     ) -> None:
         self._store = store
@@ -101,6 +104,7 @@ class Api(JobCalls, BackupCalls):
         self._inbox = inbox
         self._operations = operations
         self._backups = backups
+        self._folders = folders
         self._payload_bytes_max = payload_bytes_max
         self._readers = asyncio.Semaphore(READERS_MAX)
 

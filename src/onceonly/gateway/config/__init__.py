@@ -9,6 +9,8 @@ from onceonly.gateway.config.configuration import (
     read_configuration,
 )
 from onceonly.gateway.config.file import ConfigurationError
+from onceonly.gateway.config.folder_keys import Ready, Report
+from onceonly.gateway.config.folders import Drop, Pickup
 from onceonly.gateway.config.transports import Amqp, Smtp, StartTls, Tls
 
 __all__ = [
@@ -17,7 +19,11 @@ __all__ = [
     "Configuration",
     "ConfigurationError",
     "Drill",
+    "Drop",
     "Limits",
+    "Pickup",
+    "Ready",
+    "Report",
     "Smtp",
     "StartTls",
     "Tls",

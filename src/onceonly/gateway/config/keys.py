@@ -6,6 +6,7 @@ The reader and the reference page are made from these tables; a key that is not 
 
 from onceonly.gateway.config import values as read
 from onceonly.gateway.config.agreement_keys import AGREEMENT_KEYS
+from onceonly.gateway.config.folder_keys import DROP_KEYS, PICKUP_KEYS
 from onceonly.gateway.config.key import DURATION, ENDPOINT, FLAG, PARTIES, Key, table_of
 from onceonly.gateway.config.route_keys import ROUTE_KEYS
 from onceonly.gateway.drill import POINTS
@@ -14,8 +15,10 @@ __all__ = [
     "AGREEMENT_KEYS",
     "AMQP_KEYS",
     "DRILL_KEYS",
+    "DROP_KEYS",
     "GATEWAY_KEYS",
     "LIMITS_KEYS",
+    "PICKUP_KEYS",
     "REPEATED",
     "ROUTE_KEYS",
     "SMTP_KEYS",
@@ -377,9 +380,11 @@ TABLES = {
     "amqp": AMQP_KEYS,
     "tls": TLS_KEYS,
     "limits": LIMITS_KEYS,
+    "pickup": PICKUP_KEYS,
+    "drop": DROP_KEYS,
     "drill": DRILL_KEYS,
 }
 """Keys of every table of the file."""
 
-REPEATED = ("agreement", "route")
+REPEATED = ("agreement", "route", "pickup", "drop")
 """Tables that are written `[[name]]`, once for each."""
