@@ -5,6 +5,7 @@ member that a newer gateway has beside those of this version is left out.
 """
 
 import json
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -15,6 +16,7 @@ import msgspec
 
 from onceonly.api import operations
 from onceonly.api.backups import Backup, BackupPath, StartBackup
+from onceonly.api.events import EventKind, EventPage, EventsQuery, HappenedEvent
 from onceonly.api.folders import Folder
 from onceonly.api.history import JournalPage, JournalQuery, JournalRow
 from onceonly.api.inbox import (
@@ -52,6 +54,7 @@ from onceonly.api.messages import (
     Resend,
     ResumedMessage,
     ResumeMessage,
+    WaitQuery,
 )
 from onceonly.api.operating import (
     Draining,
@@ -66,7 +69,7 @@ from onceonly.api.operating import (
     Resume,
     ResumedPartner,
 )
-from onceonly.api.operation import ARROW, LINES, A, B, Nothing, Operation, P, Q
+from onceonly.api.operation import ARROW, EVENTS, LINES, A, B, Nothing, Operation, P, Q
 from onceonly.api.refusals import Refused
 from onceonly.api.words import MessageState, ProcessingState
 from onceonly.documents import Document, Form
@@ -77,6 +80,10 @@ __all__ = ["Client", "Document", "End", "GatewayUnreachable"]
 
 TIMEOUT_S = 60.0
 """Longest silence of the gateway before a call counts as unreachable."""
+
+PAUSE_S = 0.2
+PAUSE_S_MAX = 5.0
+"""Pause before a stream that broke is asked for again; twice as long after each failure."""
 
 _BEYOND = 10**17
 """An offset, or a seq, that is greater than every existing one."""
@@ -164,9 +171,14 @@ class Client:
             given = {"content": form.pieces(), "headers": form.headers}
             return self._read(operation, operation.path, **given)
 
-    def get(self, message_id: str) -> MessageDetail:
-        """State and timeline of an outbound message."""
-        return self._ask(operations.GET_MESSAGE, MessagePath(message_id=message_id), _NOTHING)
+    def get(self, message_id: str, wait_s: float = 0.0) -> MessageDetail:
+        """State and timeline of an outbound message.
+
+        With `wait_s` the gateway answers when there is a verdict, when the pair is closed, or after
+        so many seconds, 60 at most.
+        """
+        path, query = MessagePath(message_id=message_id), WaitQuery(wait=wait_s)
+        return self._ask(operations.GET_MESSAGE, path, query)
 
     def list(
         self,
@@ -418,6 +430,70 @@ class Client:
         """Every journal row about a message: sent, received, or on its way through."""
         return self._journal_page(JournalQuery(message_id=message_id)).records
 
+    def events(
+        self,
+        after: int | None = None,
+        kinds: Iterable[EventKind] | None = None,
+        partner: str | None = None,
+        *,
+        wait_s: float = 0.0,
+        limit: int = 100,
+    ) -> EventPage:
+        """What happened above a seq of the journal, or without one from now on.
+
+        Waits up to `wait_s` seconds, 60 at most, for something. The next call asks after
+        `next_after`. Raises `LocalError` (JournalBehind) if the journal does not reach to `after`.
+        """
+        query = _events_query(after, kinds, partner, wait=wait_s, limit=limit)
+        return self._ask(operations.LIST_EVENTS, _NOTHING, query)
+
+    def follow(
+        self,
+        after: int | None = None,
+        kinds: Iterable[EventKind] | None = None,
+        partner: str | None = None,
+    ) -> Iterator[HappenedEvent]:
+        """Every event above a seq of the journal, or from now on, without an end and without a gap.
+
+        While the gateway cannot be reached, or has too much to do, it tries again, without an end:
+        a restart is no end. Raises `LocalError` for any other refusal, such as JournalBehind.
+        """
+        pause_s = PAUSE_S
+        while True:
+            try:
+                # The end is asked for first, so that a break before the first event loses nothing.
+                if after is None:
+                    after = self.events(kinds=kinds, partner=partner).next_after
+                query = _events_query(after, kinds, partner)
+                for seq, event in self._streamed(query):
+                    after, pause_s = seq, PAUSE_S
+                    if event is not None:
+                        yield event
+            except GatewayUnreachable:
+                pass
+            except LocalError as error:
+                if error.name != "Busy":
+                    raise
+            time.sleep(pause_s)
+            pause_s = min(2 * pause_s, PAUSE_S_MAX)
+
+    def _streamed(self, query: EventsQuery) -> Iterator[tuple[int, HappenedEvent | None]]:
+        """The events of one stream until it breaks, each with the seq after which to go on."""
+        path, headers = operations.LIST_EVENTS.path, {"accept": EVENTS}
+        with self._call("get", path, params=_params(query), headers=headers) as response:
+            if response.headers.get("content-type", "").partition(";")[0] != EVENTS:
+                raise _unexpected(response)
+            seq, event = 0, None
+            for line in response.iter_lines():
+                name, _, value = line.partition(": ")
+                if name == "id":
+                    seq = int(value)
+                elif name == "data":
+                    event = msgspec.json.decode(value, type=HappenedEvent)
+                elif not line:
+                    yield seq, event
+                    event = None
+
     def publish(self) -> int:
         """Publish the journal's new rows; returns how many."""
         return self._ask(operations.PUBLISH, _NOTHING, _NOTHING).published
@@ -560,6 +636,13 @@ def _encoded(body: Any) -> bytes:
         return msgspec.json.encode(body)
     except UnicodeEncodeError as error:
         raise LocalError("InvalidField", f"half a surrogate pair is no text: {error}") from error
+
+
+def _events_query(
+    after: int | None, kinds: Iterable[EventKind] | None, partner: str | None, **more: Any
+) -> EventsQuery:
+    named = None if kinds is None else ",".join(kinds)
+    return EventsQuery(after=after, kinds=named, partner=partner, **more)
 
 
 def _params(query: Any) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """Messages as they are submitted, listed, looked at and acted on."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from msgspec import Meta
 
@@ -14,6 +14,7 @@ from onceonly.api.fields import (
     Line,
     Name,
     Number,
+    Seconds,
     Why,
 )
 from onceonly.api.history import JournalRow
@@ -172,6 +173,22 @@ class MessageDetail(OutboundMessage, kw_only=True):
     report: Said | None
     receipts: tuple[Instant, ...]
     timeline: tuple[JournalRow, ...]
+
+
+SETTLED: Final = ("acknowledged", "sent", "failed", "expired", "cancelled", "in_doubt")
+"""States in which nothing happens without a word of the partner or an operator."""
+
+
+def is_over(found: OutboundMessage) -> bool:
+    """Whether nobody needs to wait for the message: it has a verdict, or its pair is closed."""
+    pair = found.pair
+    return found.state in SETTLED or (pair is not None and pair.state != "open")
+
+
+class WaitQuery(Word, kw_only=True, omit_defaults=True):
+    """How long to wait for a verdict."""
+
+    wait: Seconds = 0.0
 
 
 class MessagesQuery(Word, kw_only=True, omit_defaults=True):

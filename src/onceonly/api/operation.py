@@ -15,6 +15,7 @@ ARROW: Final = "application/vnd.apache.arrow.stream"
 BYTES: Final = "application/octet-stream"
 ANY: Final = "*/*"
 TEXT: Final = "text/plain"
+EVENTS: Final = "text/event-stream"
 
 
 class Nothing(Word, forbid_unknown_fields=True):

@@ -2,11 +2,12 @@
 
 from typing import Any, Final
 
-from onceonly.api import backups, folders, history, inbox, jobs, messages, operating
+from onceonly.api import backups, events, folders, history, inbox, jobs, messages, operating
 from onceonly.api.operation import (
     ANY,
     ARROW,
     BYTES,
+    EVENTS,
     FORM,
     JSON,
     LINES,
@@ -69,9 +70,10 @@ GET_MESSAGE: Final = Operation(
     name="getMessage",
     method="get",
     path="/v1/messages/{message_id}",
-    summary="State and timeline of an outbound message",
+    summary="State and timeline of an outbound message; waits up to `wait` seconds for a verdict, "
+    "or for its pair to be closed",
     path_type=messages.MessagePath,
-    query_type=Nothing,
+    query_type=messages.WaitQuery,
     body_type=Nothing,
     answer_type=messages.MessageDetail,
     refusals=("NotFound",),
@@ -419,6 +421,21 @@ SET_DRAINING: Final = Operation(
     body_type=operating.Draining,
     answer_type=operating.Draining,
 )
+LIST_EVENTS: Final = Operation(
+    name="listEvents",
+    method="get",
+    path="/v1/events",
+    summary="What happened above a seq of the journal, in order; waits up to `wait` seconds for "
+    "something. As an event stream (Accept: text/event-stream) it goes on, and after a break "
+    "from Last-Event-ID",
+    path_type=Nothing,
+    query_type=events.EventsQuery,
+    head_type=events.LastEventHead,
+    body_type=Nothing,
+    answer_type=events.EventPage,
+    media=(JSON, EVENTS),
+    refusals=("JournalBehind",),
+)
 LIST_JOURNAL: Final = Operation(
     name="listJournal",
     method="get",
@@ -558,6 +575,7 @@ OPERATIONS: Final[tuple[AnyOperation, ...]] = (
     RESUME_PARTNER,
     LIST_INCIDENTS,
     SET_DRAINING,
+    LIST_EVENTS,
     LIST_JOURNAL,
     PUBLISH,
     START_BACKUP,

@@ -87,6 +87,11 @@ REFUSALS: Final = {
     "JobChanged": Kind(
         409, "Rows that the run had staged do not exist any more; nothing was released."
     ),
+    "JournalBehind": Kind(
+        409,
+        "The journal ends before `after`: it is of another store, or of one that was restored. Ask "
+        "without `after`, or from 0.",
+    ),
     "JournalForked": Kind(
         409, "The lake has rows that this store lacks: it was restored from an old backup."
     ),

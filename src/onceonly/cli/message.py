@@ -8,7 +8,9 @@ from typing import Any
 
 import click
 
-from onceonly.api.messages import MessageDetail, OutboundMessage, Receipt
+from onceonly.api.events import EventKind
+from onceonly.api.messages import MessageDetail, OutboundMessage, Receipt, is_over
+from onceonly.cli.events import KINDS, kinds_of, print_event
 from onceonly.cli.exits import Exit, Failure, exit_of_message
 from onceonly.cli.gateway_option import gateway_command
 from onceonly.cli.output import (
@@ -31,12 +33,14 @@ from onceonly.client import Client
 from onceonly.documents import UNKNOWN_TYPE, Document
 
 POLL_S = 0.3
-"""Seconds between two looks at a message that is waited for."""
+"""Seconds between two looks at what the gateway cannot wait for."""
+
+WAIT_S = 10.0
+"""Longest wait of one call; then the line that says what is waited for is drawn anew."""
 
 ANSWER_S = 30.0
 """How long a command waits for a partner's answer, unless told otherwise."""
 
-_SETTLED = {"acknowledged", "sent", "failed", "expired", "cancelled", "in_doubt"}
 COLUMNS = ("message_id", "state", "to", "service", "action", "attempt", "submitted_at")
 
 
@@ -121,7 +125,7 @@ def _print_receipt(receipt: Receipt, output: str) -> None:
 
 @click.group()
 def message() -> None:
-    """Outbound messages: list, show, status, trace, wait, resend, resume, cancel."""
+    """Outbound messages: list, show, status, trace, wait, tail, resend, resume, cancel."""
 
 
 @message.command("list")
@@ -188,6 +192,47 @@ def wait(client: Client, message_ids: tuple[str, ...], timeout: float, output: s
     fates = _wait(client, list(message_ids), timeout)
     print_rows(fates, ("message_id", "state", "error_code"), output)
     _exit_with(fates)
+
+
+@message.command()
+@click.option(
+    "--from",
+    "start",
+    type=click.Choice(["now", "beginning"]),
+    default="now",
+    show_default=True,
+    help="Where to begin; --after says it exactly.",
+)
+@click.option("--after", type=click.IntRange(min=0), help="seq of the last event that is known.")
+@click.option("--kinds", callback=kinds_of, help="Some of: " + ", ".join(KINDS) + ".")
+@click.option("--partner", help="Only what is about this partner.")
+@output_option
+@gateway_command
+def tail(
+    client: Client,
+    start: str,
+    after: int | None,
+    kinds: tuple[EventKind, ...] | None,
+    partner: str | None,
+    output: str,
+) -> None:
+    """Show what happens, line by line, until you end it (Ctrl-C).
+
+    Each line has a number; --after with the last one goes on without a gap, also after a restart of
+    the gateway, which this command outlives. All kinds are shown but traffic, which has several
+    lines for each message.
+
+    \b
+    onceonly message tail -c gateway.toml
+    onceonly message tail -c gateway.toml --from beginning --kinds verdicts -o json
+    """  # noqa: D301 - because click reads the backspace that keeps the lines apart
+    if after is None and start == "beginning":
+        after = 0
+    try:
+        for event in client.follow(after, kinds, partner):
+            print_event(event, output)
+    except KeyboardInterrupt:
+        sys.exit(Exit.INTERRUPTED)
 
 
 @message.command()
@@ -370,19 +415,15 @@ def _until_over(client: Client, message_ids: list[str], until: float) -> list[Me
     with waiting("waiting for the acknowledgement") as status:
         while True:
             for message_id in message_ids:
-                if message_id not in fates or not _is_over(fates[message_id]):
+                if message_id not in fates or not is_over(fates[message_id]):
                     fates[message_id] = client.get(message_id)
-            open_ids = [name for name in message_ids if not _is_over(fates[name])]
-            if not open_ids or time.monotonic() >= until:
+            open_ids = [name for name in message_ids if not is_over(fates[name])]
+            left_s = until - time.monotonic()
+            if not open_ids or left_s <= 0:
                 return [fates[message_id] for message_id in message_ids]
-            attempt = fates[open_ids[0]].attempt
-            status.update(inert(f"waiting for {len(open_ids)} (attempt {attempt})"))
-            time.sleep(POLL_S)
-
-
-def _is_over(found: MessageDetail) -> bool:
-    pair = found.pair
-    return found.state in _SETTLED or (pair is not None and pair.state != "open")
+            first = open_ids[0]
+            status.update(inert(f"waiting for {len(open_ids)} (attempt {fates[first].attempt})"))
+            fates[first] = client.get(first, min(left_s, WAIT_S))
 
 
 def _exit_with(fates: list[MessageDetail]) -> None:

@@ -66,6 +66,7 @@ class Life:
                 gateway.tasks.start(self._purge(), place="purging")
         gateway.operations.is_ready = False
         gateway.folders.stop()
+        gateway.following.close()
         gateway.desk.drain()
 
     async def _look_for_what_is_due(self) -> None:

@@ -94,6 +94,10 @@ class Office:
         result = await self._group.transact(self._run(step, point), patience_s=patience_s)
         return self._done(result, point)
 
+    def next_commit(self) -> "asyncio.Future[None]":
+        """A future that the next commit resolves; many may share it, so none of them cancels it."""
+        return self._group.watch()
+
     def aside(self, work: Callable[[], T]) -> Awaitable[T]:
         """The result of `work`, which runs between two transactions and is no step."""
         return self._group.aside(work)

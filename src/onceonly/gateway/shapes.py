@@ -8,7 +8,7 @@ from msgspec import UNSET
 from msgspec.structs import asdict
 
 from onceonly.api import backups as api_backups
-from onceonly.api import history, inbox, jobs, messages, operating
+from onceonly.api import events, history, inbox, jobs, messages, operating
 from onceonly.api.refusals import Refusal
 from onceonly.gateway.application.inbox import WholeItem
 from onceonly.gateway.backups import MadeBackup
@@ -182,6 +182,30 @@ def _header_shape(message: Message) -> dict[str, Any]:
 def record_shape(record: Record) -> history.JournalRow:
     """One journal row."""
     return history.JournalRow(**{**asdict(record), "at": text_of(record.at)})
+
+
+def happened_shape(record: Record) -> events.HappenedEvent:
+    """A journal row as an event."""
+    return events.HappenedEvent(
+        seq=record.seq,
+        kind=events.KIND_OF[record.event],
+        event=record.event,
+        at=text_of(record.at),
+        from_party=record.from_party,
+        to_party=record.to_party,
+        message_id=record.message_id,
+        ref_to_message_id=record.ref_to_message_id,
+        conversation_id=record.conversation_id,
+        agreement_id=record.agreement_id,
+        service=record.service,
+        action=record.action,
+        attempt=record.attempt,
+        outcome=record.outcome,
+        status_code=record.status_code,
+        error_code=record.error_code,
+        severity=record.severity,
+        reason=record.reason,
+    )
 
 
 def job_shape(job: Job, counts: Mapping[str, int]) -> jobs.Job:

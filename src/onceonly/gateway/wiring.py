@@ -6,6 +6,7 @@ from pathlib import Path
 
 from onceonly.gateway.api.access import Access
 from onceonly.gateway.api.application import Api
+from onceonly.gateway.application.following import Following
 from onceonly.gateway.application.inbox import Inbox
 from onceonly.gateway.application.jobs import Jobs
 from onceonly.gateway.application.operations import Operations
@@ -77,6 +78,7 @@ class Gateway:
     submissions: Submissions
     jobs: Jobs
     inbox: Inbox
+    following: Following
     operations: Operations
     purge: Purge
     clock: Clock
@@ -158,6 +160,7 @@ def join(
     submissions = Submissions(desk)
     jobs = Jobs(desk=desk, submissions=submissions, tasks=tasks)
     inbox = Inbox(desk=desk, spool=around.spool, growth=incoming.growth)
+    following = Following(desk=desk, tasks=tasks)
     operations = Operations(
         configuration=configuration,
         desk=desk,
@@ -184,6 +187,7 @@ def join(
         submissions=submissions,
         jobs=jobs,
         inbox=inbox,
+        following=following,
         operations=operations,
         purge=Purge(
             office=office, store=store, spool=around.spool, retention=_retention(configuration)
@@ -198,6 +202,7 @@ def join(
             submissions=submissions,
             jobs=jobs,
             inbox=inbox,
+            following=following,
             operations=operations,
             backups=backups,
             folders=folders,

@@ -77,6 +77,7 @@ class GroupCommit:
         """How many steps the next batches take, where one batch has to be run again in parts."""
         self._patience: asyncio.TimerHandle | None = None
         self._rest: asyncio.Future[None] | None = None
+        self._committed: asyncio.Future[None] | None = None
         self._failure: StoreFailed | None = None
 
     def transact(
@@ -120,6 +121,12 @@ class GroupCommit:
         if not self._is_busy:
             self._begin_within(0)
         return future
+
+    def watch(self) -> "asyncio.Future[None]":
+        """A future that the next commit resolves; many may share it, so none of them cancels it."""
+        if self._committed is None:
+            self._committed = asyncio.get_running_loop().create_future()
+        return self._committed
 
     def _run_aside(self) -> None:
         work, future = self._aside.popleft()
@@ -275,6 +282,9 @@ class GroupCommit:
                 future.set_result(outcome.result)
             else:
                 future.set_exception(outcome.error)
+        if self._committed is not None:
+            self._committed.set_result(None)
+            self._committed = None
         self._go_on()
 
     def _refuse(self, batch: list[_Waiter], full: StoreFull) -> None:

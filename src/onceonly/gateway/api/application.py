@@ -29,6 +29,8 @@ from onceonly.api.messages import (
     Reason,
     Resend,
     ResumeMessage,
+    WaitQuery,
+    is_over,
 )
 from onceonly.api.operating import Draining, IncidentsQuery, PartnerPath, PingQuery, Resume
 from onceonly.api.operation import ARROW, JSON, Nothing, Operation
@@ -40,6 +42,7 @@ from onceonly.gateway.api.arrow import inbox_stream, journal_stream
 from onceonly.gateway.api.backup_calls import BackupCalls
 from onceonly.gateway.api.bounds import announced, read_on, read_whole
 from onceonly.gateway.api.declared import from_members, from_path, from_texts
+from onceonly.gateway.api.event_calls import EventCalls
 from onceonly.gateway.api.folder_calls import FolderCalls
 from onceonly.gateway.api.forms import HEADER_BYTES_MAX, HEADER_PART, form_of
 from onceonly.gateway.api.job_calls import JobCalls
@@ -56,6 +59,7 @@ from onceonly.gateway.api.reading import (
     too_large,
 )
 from onceonly.gateway.api.serving import Asked, Call, calls_of, serves
+from onceonly.gateway.application.following import Following
 from onceonly.gateway.application.inbox import Inbox
 from onceonly.gateway.application.jobs import Jobs
 from onceonly.gateway.application.operations import Operations
@@ -81,7 +85,7 @@ READERS_MAX = 4
 """Most calls that read the store at the same time, so that threads are left for payloads."""
 
 
-class Api(JobCalls, BackupCalls, FolderCalls):
+class Api(JobCalls, BackupCalls, FolderCalls, EventCalls):
     """The routes over the parts that they read."""
 
     def __init__(  # noqa: PLR0913 - because the API is the face of all these parts
@@ -92,6 +96,7 @@ class Api(JobCalls, BackupCalls, FolderCalls):
         submissions: Submissions,
         jobs: Jobs,
         inbox: Inbox,
+        following: Following,
         operations: Operations,
         backups: Backups,
         folders: Folders,
@@ -102,6 +107,7 @@ class Api(JobCalls, BackupCalls, FolderCalls):
         self._submissions = submissions
         self._jobs = jobs
         self._inbox = inbox
+        self._following = following
         self._operations = operations
         self._backups = backups
         self._folders = folders
@@ -249,13 +255,24 @@ class Api(JobCalls, BackupCalls, FolderCalls):
         )
 
     @serves(operations.GET_MESSAGE)
-    def get_message(
-        self, asked: Asked[MessagePath, Nothing, Nothing]
+    async def get_message(
+        self, asked: Asked[MessagePath, WaitQuery, Nothing]
     ) -> Answer[messages.MessageDetail]:
-        """State and timeline of one outbound message."""
-        message = self._message(asked.path.message_id)
+        """State and timeline of one outbound message, when there is a verdict if asked to wait."""
+        message_id, wait_s = asked.path.message_id, min(asked.query.wait, WAIT_S_MAX)
+
+        async def look() -> messages.MessageDetail:
+            async with self._readers:
+                return await asyncio.to_thread(self._detail, message_id)
+
+        if not wait_s:
+            return Json(await look())
+        return Json(await self._following.until(message_id, look, is_over, wait_s))
+
+    def _detail(self, message_id: str) -> messages.MessageDetail:
+        message = self._message(message_id)
         records = self._snapshot.list_journal_of(message.message_id)
-        return Json(shapes.detail_shape(message, records))
+        return shapes.detail_shape(message, records)
 
     @serves(operations.LIST_MESSAGES)
     def list_messages(

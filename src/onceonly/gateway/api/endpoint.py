@@ -16,6 +16,9 @@ from onceonly.gateway.api.answers import Json, refusal
 HEAD_BYTES_MAX: Final = 1 << 16
 """Longest head of a request; a MessageId and a PartyId, escaped, take two thousand bytes."""
 
+ABORT: Final = "onceonly.abort"
+"""In the scope of a call: cuts its connection, and forgets what is still to be written there."""
+
 LINGER_S: Final = 1.0
 """How long bytes of a refused caller are still read and dropped, so that it gets the refusal."""
 
@@ -43,6 +46,8 @@ class BoundedHead(HttpToolsProtocol):
         if calls_max is not None and max(len(self.connections), len(self.tasks)) >= calls_max:
             self.app = _TOO_MANY
         self.limit_concurrency = None
+        # For an answer without an end, whose caller reads nothing of it any more.
+        self.scope[ABORT] = self.transport.abort  # type: ignore[typeddict-unknown-key]  # because it is ours
         super().on_headers_complete()
         self.app, self.limit_concurrency = application, calls_max
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from onceonly import __version__
-from onceonly.api.operation import ANY, ARROW, BYTES, FORM, LINES, TEXT, Nothing, Operation
+from onceonly.api.operation import ANY, ARROW, BYTES, EVENTS, FORM, LINES, TEXT, Nothing, Operation
 from onceonly.api.operations import OPERATIONS
 from onceonly.api.refusals import EVERYWHERE, REFUSALS, Refused
 from onceonly.message.word import Word
@@ -158,6 +158,8 @@ def _content(operation: Operation[Any, Any, Any, Any], media: str) -> dict[str, 
     kind = operation.answer_type
     if media in (ARROW, ANY, BYTES):
         return dict(_BINARY)
+    if media == EVENTS:
+        return {"type": "string"}
     if _is_word(kind):
         return {"$ref": _TEMPLATE.format(name=kind.__name__)}
     return {"type": "string"} if media == TEXT else {"type": "object"}

@@ -1,0 +1,154 @@
+"""Calls about what happens: long polls, and streams of server-sent events.
+
+Knows how an event is written into a stream; must not know where events come from. What a stream
+costs is bounded: nothing is kept for it but a number, and a caller that reads nothing is cut.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import ExitStack
+from functools import lru_cache
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import StreamingResponse
+
+from onceonly.api import events, operations
+from onceonly.api.events import USUAL_KINDS, EventKind, EventsQuery, LastEventHead
+from onceonly.api.fields import WAIT_S_MAX
+from onceonly.api.operation import EVENTS, Nothing
+from onceonly.gateway.api.answers import Answer, Json, ascii_json
+from onceonly.gateway.api.declared import from_texts
+from onceonly.gateway.api.endpoint import ABORT
+from onceonly.gateway.api.reading import page_limit
+from onceonly.gateway.api.serving import Asked, serves
+from onceonly.gateway.application.following import Following, Found, Wanted
+
+HEARTBEAT_S: Final = 15.0
+"""A stream is never silent for longer, so that both sides, and what is between, know it alive."""
+
+WRITE_S_MAX: Final = 30.0
+"""How long a reader may take none of what is written; then it is cut, and may come back."""
+
+RETRY_MS: Final = 1_000
+"""How soon a browser comes back after a break."""
+
+ROWS_PER_POLL_MAX: Final = 20_000
+"""Rows of the journal that one poll looks through for one that is wanted."""
+
+LINES_KEPT: Final = 2_000
+"""Written events that are kept for the next streams that want them: some 1 MB."""
+
+_LAST_EVENT: Final = "last-event-id"
+
+
+class EventCalls:
+    """The route /v1/events, of the API that has it."""
+
+    _following: Following
+
+    def _store_id(self) -> str | None:
+        raise NotImplementedError
+
+    @serves(operations.LIST_EVENTS)
+    async def list_events(
+        self, asked: Asked[Nothing, EventsQuery, Nothing]
+    ) -> Answer[events.EventPage]:
+        """What happened above a seq, as a page or as a stream."""
+        query, last_seen = asked.query, _last_event_of(asked.request)
+        wanted = Wanted(_kinds_of(query.kinds), query.partner)
+        after = query.after if last_seen is None else last_seen
+        if EVENTS in asked.request.headers.get("accept", ""):
+            with ExitStack() as stack:
+                stack.enter_context(self._following.follower())
+                at = await self._following.begin(after)
+                return _Stream(self._written(wanted, at), stack.pop_all())
+        with self._following.follower():
+            at = await self._following.begin(after)
+            found = await self._poll(wanted, at, min(query.wait, WAIT_S_MAX))
+        page = _cut(found, page_limit(query.limit))
+        store_id = await asyncio.to_thread(self._store_id)
+        return Json(events.EventPage(events=page.events, next_after=page.last, store_id=store_id))
+
+    async def _poll(self, wanted: Wanted, after: int, wait_s: float) -> Found:
+        loop = asyncio.get_running_loop()
+        until, at = loop.time() + wait_s, after
+        while True:
+            left_s = max(0.0, until - loop.time())
+            found = await self._following.next(wanted, at, left_s)
+            if found is None:
+                return Found((), at)
+            is_over = found.last == at and not left_s
+            at = found.last
+            if found.events or is_over or at - after >= ROWS_PER_POLL_MAX:
+                return found
+
+    async def _written(self, wanted: Wanted, after: int) -> AsyncIterator[bytes]:
+        """The stream's text. Every heartbeat has the number from which a reader may go on."""
+        loop, at = asyncio.get_running_loop(), after
+        yield b"retry: %d\nid: %d\n\n" % (RETRY_MS, at)
+        spoken_at = loop.time()
+        while True:
+            left_s = max(0.0, spoken_at + HEARTBEAT_S - loop.time())
+            found = await self._following.next(wanted, at, left_s)
+            if found is None:
+                return
+            at = found.last
+            if found.events:
+                yield b"".join(map(_line, found.events))
+            elif loop.time() < spoken_at + HEARTBEAT_S:
+                continue
+            else:
+                yield b": still here\nid: %d\n\n" % at
+            spoken_at = loop.time()
+
+
+@lru_cache(maxsize=LINES_KEPT)
+def _line(event: events.HappenedEvent) -> bytes:
+    return b"id: %d\nevent: %b\ndata: %b\n\n" % (
+        event.seq,
+        event.kind.encode(),
+        ascii_json(event),
+    )
+
+
+def _cut(found: Found, limit: int) -> Found:
+    if len(found.events) <= limit:
+        return found
+    return Found(found.events[:limit], found.events[limit - 1].seq)
+
+
+def _kinds_of(text: str | None) -> frozenset[EventKind]:
+    if text is None:
+        return frozenset(USUAL_KINDS)
+    return frozenset(text.split(","))  # type: ignore[arg-type]  # because the declared pattern has checked them
+
+
+def _last_event_of(request: Request) -> int | None:
+    """The Last-Event-ID of the head. Raises `LocalError` (InvalidField)."""
+    given = [("Last-Event-ID", one) for one in request.headers.getlist(_LAST_EVENT)]
+    return from_texts(LastEventHead, given).last_event_id
+
+
+class _Stream(StreamingResponse):
+    """A stream of events, whose reader is cut when it reads nothing; ends what follows for it."""
+
+    def __init__(self, text: AsyncIterator[bytes], follower: ExitStack) -> None:
+        self._follower = follower
+        # no-transform: what is between would otherwise collect events in order to compress them.
+        headers = {"cache-control": "no-store, no-transform", "x-accel-buffering": "no"}
+        super().__init__(text, headers=headers, media_type=EVENTS)
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Called by Starlette: writes the stream until one side ends it."""
+
+        async def send_in_time(message: Any) -> None:
+            try:
+                async with asyncio.timeout(WRITE_S_MAX):
+                    await send(message)
+            except TimeoutError:
+                # The server notes that the caller is gone, and by that the stream ends.
+                scope[ABORT]()
+
+        with self._follower:
+            await super().__call__(scope, receive, send_in_time)
