@@ -71,6 +71,14 @@ from onceonly.api.operating import (
 )
 from onceonly.api.operation import ARROW, EVENTS, LINES, A, B, Nothing, Operation, P, Q
 from onceonly.api.refusals import Refused
+from onceonly.api.webhooks import (
+    DeliveriesQuery,
+    Delivery,
+    DeliveryPage,
+    DeliveryPath,
+    Webhook,
+    WebhookPath,
+)
 from onceonly.api.words import MessageState, ProcessingState
 from onceonly.documents import Document, Form
 from onceonly.message.errors import LocalError, OnceonlyError
@@ -509,6 +517,22 @@ class Client:
     def folders(self) -> Sequence[Folder]:
         """Folders that files are sent from and messages are written to, and how they stand."""
         return self._ask(operations.LIST_FOLDERS, _NOTHING, _NOTHING).folders
+
+    def webhooks(self) -> Sequence[Webhook]:
+        """Webhooks, and up to which event each was told."""
+        return self._ask(operations.LIST_WEBHOOKS, _NOTHING, _NOTHING).webhooks
+
+    def deliveries(
+        self, webhook: str, *, state: Any = None, after: int = 0, limit: int = 100
+    ) -> DeliveryPage:
+        """What a webhook was told, in the order of events; `state` is a `DeliveryState`."""
+        query = DeliveriesQuery(state=state, after=after, limit=limit)
+        return self._ask(operations.LIST_DELIVERIES, WebhookPath(webhook=webhook), query)
+
+    def replay_delivery(self, webhook: str, seq: int) -> Delivery:
+        """Tell a webhook an event once more, under the same id."""
+        path = DeliveryPath(webhook=webhook, seq=seq)
+        return self._ask(operations.REPLAY_DELIVERY, path, _NOTHING)
 
     def backups(self) -> Sequence[Backup]:
         """The backups that were begun since the gateway's start, the latest first."""

@@ -24,6 +24,7 @@ from onceonly.cli.output import complain, complain_of_bug, put, say
 from onceonly.cli.package import package
 from onceonly.cli.partner import partner
 from onceonly.cli.simulate import simulate
+from onceonly.cli.webhook import webhook
 from onceonly.message.profile import PROFILES, Profile, profile_named
 
 _EXIT_CODES = "  ".join(f"{code.value} {meaning}\n" for code, meaning in MEANINGS.items())
@@ -148,7 +149,7 @@ def demo(**options: object) -> None:
 
 for command in (advise, pack, verify):
     lake.add_command(command)
-for command in (send, message, inbox, job, partner, lake, backup, restore, folder):
+for command in (send, message, inbox, job, partner, lake, backup, restore, folder, webhook):
     cli.add_command(command)
 for command in (errors, package, doctor, completion, simulate):
     cli.add_command(command)

@@ -46,6 +46,9 @@ from onceonly.gateway.relaying.whereabouts import Whereabouts
 from onceonly.gateway.surroundings import Surroundings
 from onceonly.gateway.tasks import Tasks
 from onceonly.gateway.transports import sending_transport
+from onceonly.gateway.webhooks.posting import Poster
+from onceonly.gateway.webhooks.webhook import Told
+from onceonly.gateway.webhooks.webhooks import Webhooks
 from onceonly.steps.agreements import Agreements
 from onceonly.steps.ground import House
 from onceonly.steps.routes import Routes, as_agreement
@@ -53,6 +56,7 @@ from onceonly.steps.rows import Rows
 from onceonly.store.contract.conditions import StoreFailed, StoreRefused
 from onceonly.store.contract.copying import CopyableStore
 from onceonly.store.contract.store import Store
+from onceonly.store.contract.webhooks import WebhookSnapshot
 from onceonly.store.files import make_parents
 from onceonly.store.group import GroupCommit
 from onceonly.store.spool import Spool
@@ -85,6 +89,7 @@ class Gateway:
     tasks: Tasks
     backups: Backups
     folders: Folders
+    webhooks: Webhooks
     api: Api
     access: Access
 
@@ -172,6 +177,7 @@ def join(
     )
     backups = _backups(configuration, store, office, tasks)
     folders = _folders(configuration, desk, submissions, around.spool, tasks, bugs)
+    webhooks = _webhooks(configuration, desk, tasks, bugs)
     return Gateway(
         configuration=configuration,
         store=store,
@@ -196,6 +202,7 @@ def join(
         tasks=tasks,
         backups=backups,
         folders=folders,
+        webhooks=webhooks,
         api=Api(
             store=store,
             spool=around.spool,
@@ -206,6 +213,7 @@ def join(
             operations=operations,
             backups=backups,
             folders=folders,
+            webhooks=webhooks,
             payload_bytes_max=configuration.payload_bytes_max,
         ),
         access=Access(
@@ -327,6 +335,23 @@ def _folders(
         tasks=tasks,
         bugs=bugs,
     )
+
+
+def _webhooks(configuration: Configuration, desk: Desk, tasks: Tasks, bugs: Bugs) -> Webhooks:
+    """The webhooks. Raises `OSError` for a secret or certificates that cannot be used."""
+    wanted = configuration.webhooks
+    if wanted and not isinstance(desk.snapshot(), WebhookSnapshot):
+        raise StoreRefused("this store cannot remember what webhooks were told")
+    told = [
+        Told(
+            one,
+            desk=desk,
+            poster=Poster(one.url, trusted=one.trusted, timeout_s=one.timeout_s),
+            keys=one.keys(),
+        )
+        for one in wanted
+    ]
+    return Webhooks(told, desk=desk, tasks=tasks, bugs=bugs)
 
 
 def _retention(configuration: Configuration) -> Retention:

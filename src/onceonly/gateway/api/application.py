@@ -59,6 +59,7 @@ from onceonly.gateway.api.reading import (
     too_large,
 )
 from onceonly.gateway.api.serving import Asked, Call, calls_of, serves
+from onceonly.gateway.api.webhook_calls import WebhookCalls
 from onceonly.gateway.application.following import Following
 from onceonly.gateway.application.inbox import Inbox
 from onceonly.gateway.application.jobs import Jobs
@@ -66,6 +67,7 @@ from onceonly.gateway.application.operations import Operations
 from onceonly.gateway.application.submissions import Part, Submission, Submissions
 from onceonly.gateway.backups import Backups
 from onceonly.gateway.folders.folders import Folders
+from onceonly.gateway.webhooks.webhooks import Webhooks
 from onceonly.message.errors import LocalError
 from onceonly.message.identity import Pair
 from onceonly.protocol.receiving import ProcessingState
@@ -85,7 +87,7 @@ READERS_MAX = 4
 """Most calls that read the store at the same time, so that threads are left for payloads."""
 
 
-class Api(JobCalls, BackupCalls, FolderCalls, EventCalls):
+class Api(JobCalls, BackupCalls, FolderCalls, WebhookCalls, EventCalls):
     """The routes over the parts that they read."""
 
     def __init__(  # noqa: PLR0913 - because the API is the face of all these parts
@@ -100,6 +102,7 @@ class Api(JobCalls, BackupCalls, FolderCalls, EventCalls):
         operations: Operations,
         backups: Backups,
         folders: Folders,
+        webhooks: Webhooks,
         payload_bytes_max: int,
     ) -> None:
         self._store = store
@@ -111,6 +114,7 @@ class Api(JobCalls, BackupCalls, FolderCalls, EventCalls):
         self._operations = operations
         self._backups = backups
         self._folders = folders
+        self._webhooks = webhooks
         self._payload_bytes_max = payload_bytes_max
         self._readers = asyncio.Semaphore(READERS_MAX)
 

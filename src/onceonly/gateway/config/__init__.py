@@ -12,6 +12,7 @@ from onceonly.gateway.config.file import ConfigurationError
 from onceonly.gateway.config.folder_keys import Ready, Report
 from onceonly.gateway.config.folders import Drop, Pickup
 from onceonly.gateway.config.transports import Amqp, Smtp, StartTls, Tls
+from onceonly.gateway.config.webhooks import Webhook
 
 __all__ = [
     "Amqp",
@@ -27,6 +28,7 @@ __all__ = [
     "Smtp",
     "StartTls",
     "Tls",
+    "Webhook",
     "read_client_settings",
     "read_configuration",
 ]

@@ -25,6 +25,7 @@ from onceonly.gateway.config.transports import (
     tls_of,
 )
 from onceonly.gateway.config.values import is_loopback, is_wildcard
+from onceonly.gateway.config.webhooks import Webhook, webhooks_of
 from onceonly.message.agreement import Agreement, Route
 from onceonly.message.identity import PartyId
 from onceonly.message.profile import Profile
@@ -90,6 +91,7 @@ class Configuration:
     """The group that may read what is published; None: that of the process."""
     pickups: tuple[Pickup, ...] = ()
     drops: tuple[Drop, ...] = ()
+    webhooks: tuple[Webhook, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,6 +151,7 @@ def read_configuration(path: Path) -> Configuration:
         lake_group=gateway["lake_group"],
         pickups=pickups,
         drops=drops_of(file.tables("drop"), directory, named, pickups),
+        webhooks=webhooks_of(file.tables("webhook"), directory),
     )
 
 

@@ -26,11 +26,12 @@ class Report(StrEnum):
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
 
-def _name(value: Any) -> str:
-    name = read.text(value)
-    if not _NAME.fullmatch(name):
-        raise read.Illegal(f"{name!r} is no such name")
-    return name
+def name(value: Any) -> str:
+    """A name of ours: one plain word."""
+    text = read.text(value)
+    if not _NAME.fullmatch(text):
+        raise read.Illegal(f"{text!r} is no such name")
+    return text
 
 
 def _texts(value: Any) -> tuple[str, ...]:
@@ -39,10 +40,10 @@ def _texts(value: Any) -> tuple[str, ...]:
     return tuple(map(read.text, value))
 
 
-_NAME_TEXT = "up to 100 letters, digits, '_' and '-', beginning with a letter or digit"
+NAME_TEXT = "up to 100 letters, digits, '_' and '-', beginning with a letter or digit"
 
 PICKUP_KEYS = table_of(
-    Key("id", _name, _NAME_TEXT, "Our name for the folder.", is_required=True, section="ours"),
+    Key("id", name, NAME_TEXT, "Our name for the folder.", is_required=True, section="ours"),
     Key(
         "path",
         read.text,
@@ -124,7 +125,7 @@ PICKUP_KEYS = table_of(
 )
 
 DROP_KEYS = table_of(
-    Key("id", _name, _NAME_TEXT, "Our name for the folder.", is_required=True, section="ours"),
+    Key("id", name, NAME_TEXT, "Our name for the folder.", is_required=True, section="ours"),
     Key(
         "path",
         read.text,

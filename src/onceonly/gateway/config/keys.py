@@ -9,6 +9,7 @@ from onceonly.gateway.config.agreement_keys import AGREEMENT_KEYS
 from onceonly.gateway.config.folder_keys import DROP_KEYS, PICKUP_KEYS
 from onceonly.gateway.config.key import DURATION, ENDPOINT, FLAG, PARTIES, Key, table_of
 from onceonly.gateway.config.route_keys import ROUTE_KEYS
+from onceonly.gateway.config.webhook_keys import WEBHOOK_KEYS
 from onceonly.gateway.drill import POINTS
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "SMTP_KEYS",
     "TABLES",
     "TLS_KEYS",
+    "WEBHOOK_KEYS",
     "Key",
 ]
 
@@ -382,9 +384,10 @@ TABLES = {
     "limits": LIMITS_KEYS,
     "pickup": PICKUP_KEYS,
     "drop": DROP_KEYS,
+    "webhook": WEBHOOK_KEYS,
     "drill": DRILL_KEYS,
 }
 """Keys of every table of the file."""
 
-REPEATED = ("agreement", "route", "pickup", "drop")
+REPEATED = ("agreement", "route", "pickup", "drop", "webhook")
 """Tables that are written `[[name]]`, once for each."""

@@ -37,13 +37,14 @@ from onceonly.store.contract.rules import page_of
 from onceonly.store.contract.store import Snapshot
 from onceonly.store.sqlite import mapping
 from onceonly.store.sqlite.job_reading import SqliteJobReading
+from onceonly.store.sqlite.webhooks import SqliteWebhookReading
 
 _DELIVERED = (OutboundStatus.ACKNOWLEDGED, OutboundStatus.SENT)
 _UNDER_WAY = (OutboundStatus.QUEUED, OutboundStatus.SENDING)
 """Messages in these statuses, or in `_DELIVERED`, are not in the index `outbound_undelivered`."""
 
 
-class SqliteSnapshot(SqliteJobReading, Snapshot):
+class SqliteSnapshot(SqliteJobReading, SqliteWebhookReading, Snapshot):
     """Reads over one connection, used by one thread at a time."""
 
     def find_outbound(self, message_id: str) -> OutboundEntry | None:
