@@ -39,15 +39,19 @@ WHOLE = {
     "list_idle_pairs": ("SCAN sending_pair",),
     "list_open_incidents": ("SCAN incident USING INDEX incident_unresolved",),
     "list_incidents": ("SCAN incident",),
+    "gather_open_incidents": ("SCAN incident USING INDEX incident_unresolved",),
+    "gather_settled": ("SCAN json_each VIRTUAL TABLE INDEX 1:",),
     "list_released_runs": ("SCAN holding",),
+    "list_running_bulks": ("SCAN bulk USING INDEX bulk_running",),
     "forget_blocks": ("SCAN block",),
 }
 """Statements that may read something from end to end, and what.
 
 It has one row (`store`), or ends at the first row (the journal's last
 one, the first queued message); or it has a row for each pair, for each agreement, for each run with
-something staged or a block of rows, or for whatever is owed now: in flight, in recovery, a notice,
-an open incident. `list_incidents` is asked for all that there are.
+something staged or a block of rows, for each action in bulk that works, or for whatever is owed
+now: in flight, in recovery, a notice, an open incident. `list_incidents` is asked for all that
+there are. `gather_settled` reads the agreements that its caller named.
 """
 
 

@@ -18,7 +18,7 @@ from onceonly.gateway.api.declared import fields_of, from_members
 from onceonly.gateway.api.openapi import openapi_document
 from onceonly.gateway.api.serving import calls_of
 from onceonly.journal.record import COLUMNS
-from onceonly.message.errors import LocalError, RemoteError
+from onceonly.message.errors import ErrorCode, LocalError, RemoteError
 from onceonly.message.identity import (
     checked_identifier,
     checked_key,
@@ -33,6 +33,7 @@ from onceonly.protocol.pairing import PairStatus
 from onceonly.protocol.receiving import ProcessingState
 from onceonly.protocol.recovering import RecoveryPhase, ResponseStatus
 from onceonly.steps.places import NUMBER_BITS
+from onceonly.store.contract.bulk import BulkAction, BulkState, ItemOutcome
 from onceonly.store.contract.entries import Role
 from onceonly.store.contract.jobs import RowOutcome
 
@@ -41,6 +42,7 @@ from onceonly.store.contract.jobs import RowOutcome
     ("declared", "shown"),
     [
         (words.MessageState, OutboundStatus),
+        (words.ErrorWord, ErrorCode),
         (words.PairState, PairStatus),
         (words.Role, Role),
         (words.RecoveryPhase, RecoveryPhase),
@@ -49,6 +51,9 @@ from onceonly.store.contract.jobs import RowOutcome
         (words.TransmissionOutcome, Outcome),
         (words.NoticeKind, NoticeKind),
         (words.RowOutcome, RowOutcome),
+        (words.BulkAction, BulkAction),
+        (words.BulkState, BulkState),
+        (words.ItemOutcome, ItemOutcome),
     ],
 )
 def test_the_words_of_the_api_are_those_of_the_gateway(declared: Any, shown: type[StrEnum]) -> None:

@@ -5,21 +5,19 @@ member that a newer gateway has beside those of this version is left out.
 """
 
 import json
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypedDict, Unpack
 
 import httpx
 import msgspec
 
 from onceonly.api import operations
 from onceonly.api.backups import Backup, BackupPath, StartBackup
-from onceonly.api.events import EventKind, EventPage, EventsQuery, HappenedEvent
-from onceonly.api.folders import Folder
-from onceonly.api.history import JournalPage, JournalQuery, JournalRow
+from onceonly.api.history import JournalCriteria, JournalPage, JournalQuery, JournalRow
 from onceonly.api.inbox import (
+    InboxCriteria,
     InboxItem,
     InboxPage,
     InboxQuery,
@@ -32,8 +30,10 @@ from onceonly.api.inbox import (
 from onceonly.api.jobs import (
     AnyJobPath,
     Job,
+    JobCriteria,
     JobPage,
     JobPath,
+    JobsQuery,
     NamedRunQuery,
     PageQuery,
     RejectedRow,
@@ -42,8 +42,10 @@ from onceonly.api.jobs import (
     RowAnswer,
     StageQuery,
 )
+from onceonly.api.lists import Count
 from onceonly.api.messages import (
     Header,
+    MessageCriteria,
     MessageDetail,
     MessagePage,
     MessagePath,
@@ -60,8 +62,13 @@ from onceonly.api.operating import (
     Draining,
     Health,
     Incident,
+    IncidentCriteria,
+    Incidents,
     IncidentsQuery,
     Notice,
+    NoticeCriteria,
+    NoticePage,
+    NoticesQuery,
     PartnerPair,
     PartnerPath,
     Ping,
@@ -69,29 +76,19 @@ from onceonly.api.operating import (
     Resume,
     ResumedPartner,
 )
-from onceonly.api.operation import ARROW, EVENTS, LINES, A, B, Nothing, Operation, P, Q
+from onceonly.api.operation import ARROW, LINES, A, B, Nothing, Operation, P, Q
 from onceonly.api.refusals import Refused
-from onceonly.api.webhooks import (
-    DeliveriesQuery,
-    Delivery,
-    DeliveryPage,
-    DeliveryPath,
-    Webhook,
-    WebhookPath,
-)
-from onceonly.api.words import MessageState, ProcessingState
+from onceonly.api.words import ErrorWord, MessageState, Order, ProcessingState
+from onceonly.calls import BulkCalls, EventCalls, FolderCalls
 from onceonly.documents import Document, Form
 from onceonly.message.errors import LocalError, OnceonlyError
 from onceonly.message.identity import JOB_NAME, is_job_name
+from onceonly.message.word import Word
 
 __all__ = ["Client", "Document", "End", "GatewayUnreachable"]
 
 TIMEOUT_S = 60.0
 """Longest silence of the gateway before a call counts as unreachable."""
-
-PAUSE_S = 0.2
-PAUSE_S_MAX = 5.0
-"""Pause before a stream that broke is asked for again; twice as long after each failure."""
 
 _BEYOND = 10**17
 """An offset, or a seq, that is greater than every existing one."""
@@ -114,7 +111,23 @@ class End(NamedTuple):
     """None before the store's first row, and from gateways that do not say."""
 
 
-class Client:
+class MessageChoice(TypedDict, total=False):
+    """What `Client.list` and `Client.count` can be asked for: see `MessageCriteria`."""
+
+    state: MessageState | None
+    to: str | None
+    agreement: str | None
+    service: str | None
+    action: str | None
+    conversation: str | None
+    key: str | None
+    error: ErrorWord | None
+    id_prefix: str | None
+    since: str | None
+    until: str | None
+
+
+class Client(BulkCalls, EventCalls, FolderCalls):
     """Calls one gateway. Use as a context manager.
 
     Every call raises `GatewayUnreachable`, or `LocalError` with the name that the gateway gave;
@@ -191,17 +204,22 @@ class Client:
     def list(
         self,
         *,
-        state: MessageState | None = None,
-        to: str | None = None,
-        conversation: str | None = None,
+        order: Order = "oldest",
         after: int = 0,
         limit: int = 100,
+        **criteria: Unpack[MessageChoice],
     ) -> MessagePage:
-        """A page of outbound messages, and with `next_after` where the next one begins."""
-        query = MessagesQuery(
-            state=state, to=to, conversation=conversation, after=after, limit=limit
-        )
+        """A page of outbound messages, and with `next_after` where the next one begins.
+
+        The criteria are those of `MessageCriteria`; instants are RFC 3339 in UTC, as in answers. A
+        page with `is_cut` can have fewer messages than `limit`, and is not the last one.
+        """
+        query = MessagesQuery(order=order, after=after, limit=limit, **criteria)
         return self._ask(operations.LIST_MESSAGES, _NOTHING, query)
+
+    def count(self, **criteria: Unpack[MessageChoice]) -> Count:
+        """How many outbound messages fit; `is_more` where the count stopped, at 10,000."""
+        return self._ask(operations.COUNT_MESSAGES, _NOTHING, MessageCriteria(**criteria))
 
     def cancel(self, message_id: str) -> OutboundMessage:
         """Take a message back. If a byte of it has left, the receiver is asked and decides."""
@@ -285,7 +303,15 @@ class Client:
 
     def jobs(self, after: int = 0, limit: int = 100) -> JobPage:
         """A page of jobs, and with `next_after` where the next one begins."""
-        return self._ask(operations.LIST_JOBS, _NOTHING, PageQuery(after=after, limit=limit))
+        return self._ask(operations.LIST_JOBS, _NOTHING, JobsQuery(after=after, limit=limit))
+
+    def job_page(self, query: JobsQuery) -> JobPage:
+        """A page of the jobs that fit the query."""
+        return self._ask(operations.LIST_JOBS, _NOTHING, query)
+
+    def count_jobs(self, criteria: JobCriteria | None = None) -> Count:
+        """How many jobs fit."""
+        return self._ask(operations.COUNT_JOBS, _NOTHING, criteria or JobCriteria())
 
     def rejects(self, job: str) -> Iterator[RejectedRow]:
         """Every rejected row of a job, and why."""
@@ -298,10 +324,15 @@ class Client:
 
     def inbox(self, after: int = 0, limit: int = 100, wait_s: float = 0.0) -> Sequence[InboxItem]:
         """Received messages above the offset, in order."""
-        return self._inbox_page(InboxQuery(after=after, limit=limit, wait=wait_s)).items
+        return self.inbox_page(InboxQuery(after=after, limit=limit, wait=wait_s)).items
 
-    def _inbox_page(self, query: InboxQuery) -> InboxPage:
+    def inbox_page(self, query: InboxQuery) -> InboxPage:
+        """A page of the received messages that fit the query."""
         return self._ask(operations.LIST_INBOX, _NOTHING, query)
+
+    def count_inbox(self, criteria: InboxCriteria | None = None) -> Count:
+        """How many received messages fit; `is_more` where the count stopped, at 10,000."""
+        return self._ask(operations.COUNT_INBOX, _NOTHING, criteria or InboxCriteria())
 
     def last_offset(self) -> int:
         """The greatest offset of the inbox so far."""
@@ -309,7 +340,7 @@ class Client:
 
     def inbox_end(self) -> End:
         """The greatest offset of the inbox so far, and the store that gave it."""
-        page = self._inbox_page(InboxQuery(after=_BEYOND, limit=1))
+        page = self.inbox_page(InboxQuery(after=_BEYOND, limit=1))
         return End(page.last_offset, page.store_id)
 
     def inbox_stream(self, after: int, up_to: int, limit: int = 1000) -> bytes:
@@ -375,8 +406,15 @@ class Client:
 
     def notices(self, after: int = 0, limit: int = 100) -> Sequence[Notice]:
         """Notices for the application."""
-        query = PageQuery(after=after, limit=limit)
-        return self._ask(operations.LIST_NOTICES, _NOTHING, query).notices
+        return self.notice_page(NoticesQuery(after=after, limit=limit)).notices
+
+    def notice_page(self, query: NoticesQuery) -> NoticePage:
+        """A page of the notices that fit the query."""
+        return self._ask(operations.LIST_NOTICES, _NOTHING, query)
+
+    def count_notices(self, criteria: NoticeCriteria | None = None) -> Count:
+        """How many notices fit."""
+        return self._ask(operations.COUNT_NOTICES, _NOTHING, criteria or NoticeCriteria())
 
     def partners(self) -> Sequence[PartnerPair]:
         """Pairs with every partner."""
@@ -408,7 +446,21 @@ class Client:
     def incidents(self, *, resolved: bool = False) -> Sequence[Incident]:
         """Open incidents, or with `resolved` all of them."""
         query = IncidentsQuery(is_all="yes" if resolved else None)
-        return self._ask(operations.LIST_INCIDENTS, _NOTHING, query).incidents
+        found: list[Incident] = []
+        after: int | None = 0
+        while after is not None:
+            page = self.incident_page(msgspec.structs.replace(query, after=after))
+            found += page.incidents
+            after = page.next_after
+        return found
+
+    def incident_page(self, query: IncidentsQuery) -> Incidents:
+        """A page of the incidents that fit the query."""
+        return self._ask(operations.LIST_INCIDENTS, _NOTHING, query)
+
+    def count_incidents(self, criteria: IncidentCriteria | None = None) -> Count:
+        """How many incidents fit."""
+        return self._ask(operations.COUNT_INCIDENTS, _NOTHING, criteria or IncidentCriteria())
 
     def set_draining(self, *, draining: bool) -> None:
         """Whether partners that ask first are told to send nothing."""
@@ -416,10 +468,15 @@ class Client:
 
     def journal(self, after: int = 0, limit: int = 1000) -> Sequence[JournalRow]:
         """Journal rows above a seq."""
-        return self._journal_page(JournalQuery(after=after, limit=limit)).records
+        return self.journal_page(JournalQuery(after=after, limit=limit)).records
 
-    def _journal_page(self, query: JournalQuery) -> JournalPage:
+    def journal_page(self, query: JournalQuery) -> JournalPage:
+        """A page of the journal rows that fit the query."""
         return self._ask(operations.LIST_JOURNAL, _NOTHING, query)
+
+    def count_journal(self, criteria: JournalCriteria | None = None) -> Count:
+        """How many journal rows fit; `is_more` where the count stopped, at 10,000."""
+        return self._ask(operations.COUNT_JOURNAL, _NOTHING, criteria or JournalCriteria())
 
     def last_seq(self) -> int:
         """`seq` of the last journal row."""
@@ -427,7 +484,7 @@ class Client:
 
     def journal_end(self) -> End:
         """`seq` of the last journal row, and the store that gave it."""
-        page = self._journal_page(JournalQuery(after=_BEYOND, limit=1))
+        page = self.journal_page(JournalQuery(after=_BEYOND, limit=1))
         return End(page.last_seq, page.store_id)
 
     def journal_stream(self, after: int, limit: int = 1000) -> bytes:
@@ -436,71 +493,7 @@ class Client:
 
     def journal_of(self, message_id: str) -> Sequence[JournalRow]:
         """Every journal row about a message: sent, received, or on its way through."""
-        return self._journal_page(JournalQuery(message_id=message_id)).records
-
-    def events(
-        self,
-        after: int | None = None,
-        kinds: Iterable[EventKind] | None = None,
-        partner: str | None = None,
-        *,
-        wait_s: float = 0.0,
-        limit: int = 100,
-    ) -> EventPage:
-        """What happened above a seq of the journal, or without one from now on.
-
-        Waits up to `wait_s` seconds, 60 at most, for something. The next call asks after
-        `next_after`. Raises `LocalError` (JournalBehind) if the journal does not reach to `after`.
-        """
-        query = _events_query(after, kinds, partner, wait=wait_s, limit=limit)
-        return self._ask(operations.LIST_EVENTS, _NOTHING, query)
-
-    def follow(
-        self,
-        after: int | None = None,
-        kinds: Iterable[EventKind] | None = None,
-        partner: str | None = None,
-    ) -> Iterator[HappenedEvent]:
-        """Every event above a seq of the journal, or from now on, without an end and without a gap.
-
-        While the gateway cannot be reached, or has too much to do, it tries again, without an end:
-        a restart is no end. Raises `LocalError` for any other refusal, such as JournalBehind.
-        """
-        pause_s = PAUSE_S
-        while True:
-            try:
-                # The end is asked for first, so that a break before the first event loses nothing.
-                if after is None:
-                    after = self.events(kinds=kinds, partner=partner).next_after
-                query = _events_query(after, kinds, partner)
-                for seq, event in self._streamed(query):
-                    after, pause_s = seq, PAUSE_S
-                    if event is not None:
-                        yield event
-            except GatewayUnreachable:
-                pass
-            except LocalError as error:
-                if error.name != "Busy":
-                    raise
-            time.sleep(pause_s)
-            pause_s = min(2 * pause_s, PAUSE_S_MAX)
-
-    def _streamed(self, query: EventsQuery) -> Iterator[tuple[int, HappenedEvent | None]]:
-        """The events of one stream until it breaks, each with the seq after which to go on."""
-        path, headers = operations.LIST_EVENTS.path, {"accept": EVENTS}
-        with self._call("get", path, params=_params(query), headers=headers) as response:
-            if response.headers.get("content-type", "").partition(";")[0] != EVENTS:
-                raise _unexpected(response)
-            seq, event = 0, None
-            for line in response.iter_lines():
-                name, _, value = line.partition(": ")
-                if name == "id":
-                    seq = int(value)
-                elif name == "data":
-                    event = msgspec.json.decode(value, type=HappenedEvent)
-                elif not line:
-                    yield seq, event
-                    event = None
+        return self.journal_page(JournalQuery(message_id=message_id)).records
 
     def publish(self) -> int:
         """Publish the journal's new rows; returns how many."""
@@ -513,26 +506,6 @@ class Client:
     def backup(self, name: str) -> Backup:
         """How far a backup is, or what became of it."""
         return self._ask(operations.GET_BACKUP, BackupPath(name=name), _NOTHING)
-
-    def folders(self) -> Sequence[Folder]:
-        """Folders that files are sent from and messages are written to, and how they stand."""
-        return self._ask(operations.LIST_FOLDERS, _NOTHING, _NOTHING).folders
-
-    def webhooks(self) -> Sequence[Webhook]:
-        """Webhooks, and up to which event each was told."""
-        return self._ask(operations.LIST_WEBHOOKS, _NOTHING, _NOTHING).webhooks
-
-    def deliveries(
-        self, webhook: str, *, state: Any = None, after: int = 0, limit: int = 100
-    ) -> DeliveryPage:
-        """What a webhook was told, in the order of events; `state` is a `DeliveryState`."""
-        query = DeliveriesQuery(state=state, after=after, limit=limit)
-        return self._ask(operations.LIST_DELIVERIES, WebhookPath(webhook=webhook), query)
-
-    def replay_delivery(self, webhook: str, seq: int) -> Delivery:
-        """Tell a webhook an event once more, under the same id."""
-        path = DeliveryPath(webhook=webhook, seq=seq)
-        return self._ask(operations.REPLAY_DELIVERY, path, _NOTHING)
 
     def backups(self) -> Sequence[Backup]:
         """The backups that were begun since the gateway's start, the latest first."""
@@ -569,6 +542,9 @@ class Client:
                 return msgspec.json.decode(body, type=operation.answer_type)
             except (msgspec.DecodeError, UnicodeDecodeError) as error:
                 raise _unexpected(response) from error
+
+    def _stream(self, path: str, query: Word, media: str) -> "_Call":
+        return self._call("get", path, params=_params(query), headers={"accept": media})
 
     def _arrow(self, path: str, query: InboxQuery | JournalQuery) -> bytes:
         headers = {"accept": ARROW}
@@ -660,13 +636,6 @@ def _encoded(body: Any) -> bytes:
         return msgspec.json.encode(body)
     except UnicodeEncodeError as error:
         raise LocalError("InvalidField", f"half a surrogate pair is no text: {error}") from error
-
-
-def _events_query(
-    after: int | None, kinds: Iterable[EventKind] | None, partner: str | None, **more: Any
-) -> EventsQuery:
-    named = None if kinds is None else ",".join(kinds)
-    return EventsQuery(after=after, kinds=named, partner=partner, **more)
 
 
 def _params(query: Any) -> dict[str, str]:

@@ -51,18 +51,20 @@ async def gateway(
         yield alive
 
 
-def invoke(*words: str) -> Result:
-    """One command, in this process."""
-    return CliRunner().invoke(cli, words)
+def invoke(*words: str, typed: str | None = None) -> Result:
+    """One command, in this process; `typed` is its standard input."""
+    return CliRunner().invoke(cli, words, input=typed)
 
 
 @pytest.fixture
 def run(gateway: RunningGateway) -> Run:
     """`run(words…)`: a command with `-c` of the gateway, in a thread beside its loop."""
 
-    async def run_beside(*words: str | Path) -> Result:
+    async def run_beside(*words: str | Path, typed: str | None = None) -> Result:
         config = ("-c", str(gateway.configuration.path))
-        return await anyio.to_thread.run_sync(lambda: invoke(*map(str, words), *config))
+        return await anyio.to_thread.run_sync(
+            lambda: invoke(*map(str, words), *config, typed=typed)
+        )
 
     return run_beside
 

@@ -59,7 +59,7 @@ def _methods(calls: list[AnyOperation]) -> set[str]:
 
 @cache
 def _pattern(operation: AnyOperation) -> re.Pattern[str]:
-    numbers = {"{offset}": "[0-9]{1,18}", "{n}": "[0-9]{1,9}"}
+    numbers = {"{offset}": "[0-9]{1,18}", "{n}": "[0-9]{1,9}", "{number}": "[0-9]{1,9}"}
     parts = operation.path.split("/")
     steps = (numbers.get(one, "[^/]+") if one[:1] == "{" else one for one in parts)
     return re.compile("/".join(steps))

@@ -105,7 +105,7 @@ async def test_a_browser_goes_on_where_it_was(gateway, peer):
 
 async def test_the_client_goes_on_by_itself(gateway, peer, monkeypatch):
     """A gateway that goes away and comes back is no end, and leaves no gap."""
-    monkeypatch.setattr("onceonly.client.PAUSE_S", 0.01)
+    monkeypatch.setattr("onceonly.calls.PAUSE_S", 0.01)
     seen: list[int] = []
 
     def follow() -> None:

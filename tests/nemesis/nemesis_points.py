@@ -44,3 +44,6 @@ FOLDERS = (
 
 PURGE = ("before-purge", "after-purge", "after-clear")
 """On both sides, when what is over is forgotten."""
+
+BULK = ("before-bulk-item", "after-bulk-item")
+"""At the sender, in an action on many messages."""

@@ -33,6 +33,7 @@ from onceonly.protocol.receiving import InboundStatus, ProcessingState
 from onceonly.protocol.recovering import RecoveryPhase, ResponseStatus
 from onceonly.protocol.relaying import TransitStatus
 from onceonly.protocol.sending import Exposure, OutboundStatus, Silence
+from onceonly.store.contract.bulk import BulkAction, BulkState, ItemOutcome
 from onceonly.store.contract.conditions import StoreFailed, StoreFull, StoreRefused
 from onceonly.store.contract.entries import Role
 from onceonly.store.contract.jobs import RowOutcome
@@ -73,6 +74,9 @@ CHECKED_WORDS = {
     ("incident", "role"): Role,
     ("journal", "direction"): Direction,
     ("job_row", "outcome"): RowOutcome,
+    ("bulk", "action"): BulkAction,
+    ("bulk", "state"): BulkState,
+    ("bulk_item", "outcome"): ItemOutcome,
 }
 
 

@@ -2,22 +2,14 @@
 
 from typing import Any, Final
 
-from onceonly.api import (
-    backups,
-    events,
-    folders,
-    history,
-    inbox,
-    jobs,
-    messages,
-    operating,
-    webhooks,
-)
+from onceonly.api import backups, history, inbox, jobs, lists, messages, operating
+from onceonly.api.bulk_operations import BULK_OPERATIONS
+from onceonly.api.event_operations import LIST_EVENTS
+from onceonly.api.folder_operations import LIST_FOLDERS
 from onceonly.api.operation import (
     ANY,
     ARROW,
     BYTES,
-    EVENTS,
     FORM,
     JSON,
     LINES,
@@ -28,6 +20,7 @@ from onceonly.api.operation import (
     Operation,
     P,
 )
+from onceonly.api.webhook_operations import WEBHOOK_OPERATIONS
 from onceonly.api.words import ProcessingState
 from onceonly.message.word import Word
 
@@ -56,11 +49,71 @@ LIST_MESSAGES: Final = Operation(
     name="listMessages",
     method="get",
     path="/v1/messages",
-    summary="List outbound messages, oldest first",
+    summary="List outbound messages, oldest first unless `order` is newest",
     path_type=Nothing,
     query_type=messages.MessagesQuery,
     body_type=Nothing,
     answer_type=messages.MessagePage,
+)
+COUNT_MESSAGES: Final = Operation(
+    name="countMessages",
+    method="get",
+    path="/v1/counts/messages",
+    summary="How many outbound messages there are; stops at 10,000",
+    path_type=Nothing,
+    query_type=messages.MessageCriteria,
+    body_type=Nothing,
+    answer_type=lists.Count,
+)
+COUNT_INBOX: Final = Operation(
+    name="countInbox",
+    method="get",
+    path="/v1/counts/inbox",
+    summary="How many received messages the inbox has; stops at 10,000",
+    path_type=Nothing,
+    query_type=inbox.InboxCriteria,
+    body_type=Nothing,
+    answer_type=lists.Count,
+)
+COUNT_JOURNAL: Final = Operation(
+    name="countJournal",
+    method="get",
+    path="/v1/counts/journal",
+    summary="How many journal rows there are; stops at 10,000",
+    path_type=Nothing,
+    query_type=history.JournalCriteria,
+    body_type=Nothing,
+    answer_type=lists.Count,
+)
+COUNT_NOTICES: Final = Operation(
+    name="countNotices",
+    method="get",
+    path="/v1/counts/notices",
+    summary="How many notices there are; stops at 10,000",
+    path_type=Nothing,
+    query_type=operating.NoticeCriteria,
+    body_type=Nothing,
+    answer_type=lists.Count,
+)
+COUNT_INCIDENTS: Final = Operation(
+    name="countIncidents",
+    method="get",
+    path="/v1/counts/incidents",
+    summary="How many incidents are open, or with `all` there were; stops at 10,000",
+    path_type=Nothing,
+    query_type=operating.IncidentCriteria,
+    body_type=Nothing,
+    answer_type=lists.Count,
+)
+COUNT_JOBS: Final = Operation(
+    name="countJobs",
+    method="get",
+    path="/v1/counts/jobs",
+    summary="How many jobs there are; stops at 10,000",
+    path_type=Nothing,
+    query_type=jobs.JobCriteria,
+    body_type=Nothing,
+    answer_type=lists.Count,
 )
 PUT_MESSAGE: Final = Operation(
     name="putMessage",
@@ -143,9 +196,9 @@ LIST_JOBS: Final = Operation(
     name="listJobs",
     method="get",
     path="/v1/jobs",
-    summary="Jobs and what became of their rows, oldest first",
+    summary="Jobs and what became of their rows, oldest first unless `order` is newest",
     path_type=Nothing,
-    query_type=jobs.PageQuery,
+    query_type=jobs.JobsQuery,
     body_type=Nothing,
     answer_type=jobs.JobPage,
 )
@@ -363,7 +416,7 @@ LIST_NOTICES: Final = Operation(
     path="/v1/notices",
     summary="Failure and late-acknowledgement notices",
     path_type=Nothing,
-    query_type=jobs.PageQuery,
+    query_type=operating.NoticesQuery,
     body_type=Nothing,
     answer_type=operating.NoticePage,
 )
@@ -431,21 +484,6 @@ SET_DRAINING: Final = Operation(
     body_type=operating.Draining,
     answer_type=operating.Draining,
 )
-LIST_EVENTS: Final = Operation(
-    name="listEvents",
-    method="get",
-    path="/v1/events",
-    summary="What happened above a seq of the journal, in order; waits up to `wait` seconds for "
-    "something. As an event stream (Accept: text/event-stream) it goes on, and after a break "
-    "from Last-Event-ID",
-    path_type=Nothing,
-    query_type=events.EventsQuery,
-    head_type=events.LastEventHead,
-    body_type=Nothing,
-    answer_type=events.EventPage,
-    media=(JSON, EVENTS),
-    refusals=("JournalBehind",),
-)
 LIST_JOURNAL: Final = Operation(
     name="listJournal",
     method="get",
@@ -490,49 +528,6 @@ LIST_BACKUPS: Final = Operation(
     query_type=Nothing,
     body_type=Nothing,
     answer_type=backups.BackupList,
-)
-LIST_FOLDERS: Final = Operation(
-    name="listFolders",
-    method="get",
-    path="/v1/folders",
-    summary="Folders that files are sent from and messages are written to, and how they stand",
-    path_type=Nothing,
-    query_type=Nothing,
-    body_type=Nothing,
-    answer_type=folders.FolderList,
-)
-LIST_WEBHOOKS: Final = Operation(
-    name="listWebhooks",
-    method="get",
-    path="/v1/webhooks",
-    summary="Webhooks, and up to which event each was told",
-    path_type=Nothing,
-    query_type=Nothing,
-    body_type=Nothing,
-    answer_type=webhooks.WebhookList,
-)
-LIST_DELIVERIES: Final = Operation(
-    name="listDeliveries",
-    method="get",
-    path="/v1/webhooks/{webhook}/deliveries",
-    summary="What a webhook was told, in the order of events, and what became of it",
-    path_type=webhooks.WebhookPath,
-    query_type=webhooks.DeliveriesQuery,
-    body_type=Nothing,
-    answer_type=webhooks.DeliveryPage,
-    refusals=("NotFound",),
-)
-REPLAY_DELIVERY: Final = Operation(
-    name="replayDelivery",
-    method="post",
-    path="/v1/webhooks/{webhook}/deliveries/{seq}/replay",
-    summary="Tell a webhook an event once more, under the same id (202)",
-    path_type=webhooks.DeliveryPath,
-    query_type=Nothing,
-    body_type=Nothing,
-    answer_type=webhooks.Delivery,
-    statuses=(202,),
-    refusals=("NotFound", "StoreFull"),
 )
 GET_BACKUP: Final = Operation(
     name="getBackup",
@@ -593,12 +588,19 @@ GET_DOCUMENT: Final = Operation(
 OPERATIONS: Final[tuple[AnyOperation, ...]] = (
     POST_MESSAGE,
     LIST_MESSAGES,
+    COUNT_MESSAGES,
+    COUNT_INBOX,
+    COUNT_JOURNAL,
+    COUNT_NOTICES,
+    COUNT_INCIDENTS,
+    COUNT_JOBS,
     CANCEL_MESSAGE,
     RESEND_MESSAGE,
     REQUEST_STATUS,
     RESUME_MESSAGE,
     PUT_MESSAGE,
     GET_MESSAGE,
+    *BULK_OPERATIONS,
     LIST_JOBS,
     PUT_JOB_MESSAGE,
     POST_JOB_MESSAGES,
@@ -625,9 +627,7 @@ OPERATIONS: Final[tuple[AnyOperation, ...]] = (
     LIST_BACKUPS,
     GET_BACKUP,
     LIST_FOLDERS,
-    LIST_WEBHOOKS,
-    LIST_DELIVERIES,
-    REPLAY_DELIVERY,
+    *WEBHOOK_OPERATIONS,
     GET_HEALTH,
     GET_READINESS,
     GET_METRICS,

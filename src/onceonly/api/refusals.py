@@ -61,6 +61,9 @@ REFUSALS: Final = {
     "Cancelled": Kind(
         409, "Its sender took the message back before work on it began: do not process it."
     ),
+    "CountDiffers": Kind(
+        409, "It has another number of messages than the caller says; nothing was started."
+    ),
     "ForeignHost": Kind(
         421,
         "The call is for a name that is none of ours: a name bound to our address by somebody "
@@ -109,6 +112,7 @@ REFUSALS: Final = {
     "NotResendable": Kind(
         409, "The sender has not given up, or the message has expired or lost its number."
     ),
+    "NotStartable": Kind(409, "The bulk action is done, or its messages are still being selected."),
     "PayloadTooLarge": Kind(413, "The payloads are longer than `payload_bytes_max`."),
     "ProcessingWentBack": Kind(409, "A processing state only moves forward."),
     "QueueFull": Kind(503, "`queued_max` messages wait for a verdict; nothing was accepted."),
@@ -120,6 +124,9 @@ REFUSALS: Final = {
         500, "The store failed and the gateway stops; it is unknown what was stored."
     ),
     "StoreFull": Kind(507, "The disk is full; nothing was accepted."),
+    "TooManyItems": Kind(
+        409, "A bulk action has 100,000 messages at most: narrow `where`, and make several."
+    ),
     "TooManyPayloads": Kind(413, "A package has a limited number of parts."),
     "TooManyRows": Kind(413, "A request stages a limited number of rows: send several."),
     "Unauthorized": Kind(401, "The API token is missing or wrong."),

@@ -38,5 +38,33 @@ RowOutcome = Literal["accepted", "rejected", "replayed"]
 JobState = Literal["staging", "released"]
 """Whether something of a job waits for a release."""
 
+ErrorWord = Literal[
+    "TransientError",
+    "InvalidSequenceNumber",
+    "ValueNotRecognized",
+    "NotSupported",
+    "Inconsistent",
+    "OtherXml",
+    "MimeProblem",
+    "MessageTooLarge",
+    "SecurityFailure",
+    "TimeToLiveExpired",
+    "DeliveryFailure",
+    "Unknown",
+]
+"""What is wrong with a message."""
+
+Order = Literal["oldest", "newest"]
+"""Which row of a list comes first."""
+
+BulkAction = Literal["resend", "resend-anyway", "cancel", "resume", "ask"]
+"""What is done with each message of a selection."""
+
+BulkState = Literal["selecting", "prepared", "running", "stopped", "done"]
+"""How far an action on many messages is."""
+
+ItemOutcome = Literal["done", "skipped", "failed"]
+"""What became of one message of it."""
+
 TakenUp = Literal["sent", "forwarded", "handed over", "noted"]
 """What went on when a message was resumed."""

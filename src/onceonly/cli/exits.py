@@ -25,6 +25,7 @@ class Exit(IntEnum):
     STILL_TRYING = 9
     SUSPENDED = 10
     DIFFERENCES = 11
+    PARTIAL = 12
     NOT_POSSIBLE = 13
     INTERRUPTED = 130
 
@@ -42,6 +43,7 @@ MEANINGS = {
     Exit.STILL_TRYING: "still trying",
     Exit.SUSPENDED: "the pair is suspended",
     Exit.DIFFERENCES: "differences found",
+    Exit.PARTIAL: "done with some of many messages, and not with all",
     Exit.NOT_POSSIBLE: "refused by the gateway: not possible as things stand",
     Exit.INTERRUPTED: "interrupted",
 }

@@ -8,6 +8,7 @@ import click
 
 from onceonly import __version__
 from onceonly.cli.backup import backup, restore
+from onceonly.cli.bulk import bulk
 from onceonly.cli.completion import completion
 from onceonly.cli.doctor import doctor
 from onceonly.cli.errors import errors
@@ -149,7 +150,9 @@ def demo(**options: object) -> None:
 
 for command in (advise, pack, verify):
     lake.add_command(command)
-for command in (send, message, inbox, job, partner, lake, backup, restore, folder, webhook):
+for command in (send, message, bulk, inbox, job, partner, lake, backup, restore):
+    cli.add_command(command)
+for command in (folder, webhook):
     cli.add_command(command)
 for command in (errors, package, doctor, completion, simulate):
     cli.add_command(command)

@@ -9,10 +9,15 @@ from typing import Any
 import click
 
 from onceonly.api.events import EventKind
+from onceonly.api.fields import PAGE_MAX
 from onceonly.api.messages import MessageDetail, OutboundMessage, Receipt, is_over
+from onceonly.api.words import BulkAction, Order
+from onceonly.cli.bulk import act_on_many, is_about_many, many_options
+from onceonly.cli.criteria import criteria_options
 from onceonly.cli.events import KINDS, kinds_of, print_event
 from onceonly.cli.exits import Exit, Failure, exit_of_message
 from onceonly.cli.gateway_option import gateway_command
+from onceonly.cli.lists import all_option, newest_option, print_count
 from onceonly.cli.output import (
     JSON,
     inert,
@@ -125,27 +130,53 @@ def _print_receipt(receipt: Receipt, output: str) -> None:
 
 @click.group()
 def message() -> None:
-    """Outbound messages: list, show, status, trace, wait, tail, resend, resume, cancel."""
+    """Outbound messages: list, count, show, status, trace, wait, tail, resend, resume, cancel."""
 
 
 @message.command("list")
-@click.option("--state", help="Only messages in this state.")
-@click.option("--to", help="Only messages to this partner.")
-@click.option("--conversation", help="Only messages of this conversation.")
+@criteria_options
+@newest_option
 @limit_option
+@all_option
 @rows_option
 @gateway_command
-def list_messages(client: Client, output: str, limit: int, **wanted: str | None) -> None:
-    """List messages, oldest first."""
-    query: dict[str, Any] = {name: value for name, value in wanted.items() if value is not None}
+def list_messages(
+    client: Client,
+    output: str,
+    limit: int,
+    newest: bool,  # noqa: FBT001 - because click passes it by name
+    everything: bool,  # noqa: FBT001 - because click passes it by name
+    **wanted: Any,
+) -> None:
+    """List the messages that fit everything you ask for, oldest first.
+
+    \b
+    onceonly message list -c gateway.toml --newest --since 2h --state failed
+    """  # noqa: D301 - because click reads the backspace that keeps the lines apart
     found: list[OutboundMessage] = []
     after: int | None = 0
-    while after is not None and len(found) < limit:
-        page = client.list(**query, after=after, limit=min(limit - len(found), 1000))
+    order: Order = "newest" if newest else "oldest"
+    most = sys.maxsize if everything else limit
+    while after is not None and len(found) < most:
+        page_limit = min(most - len(found), PAGE_MAX)
+        page = client.list(**wanted, order=order, after=after, limit=page_limit)
         found += page.messages
         after = page.next_after
     rows = [{**members(one), "to": one.to_ids[0]} for one in found]
     print_rows(rows if output == "table" else found, COLUMNS, output)
+
+
+@message.command("count")
+@criteria_options
+@output_option
+@gateway_command
+def count_messages(client: Client, output: str, **wanted: Any) -> None:
+    """Count the messages that fit everything you ask for; stops at 10,000.
+
+    \b
+    onceonly message count -c gateway.toml --to urn:duns:222222222 --since 7d
+    """  # noqa: D301 - because click reads the backspace that keeps the lines apart
+    print_count(client.count(**wanted), output)
 
 
 @message.command()
@@ -304,21 +335,23 @@ def _status_of(found: MessageDetail) -> JSON:
 
 
 @message.command()
-@click.argument("message_id")
+@click.argument("message_id", required=False)
 @click.option("--new-version", is_flag=True, help="Cancel it and send it under a new MessageId.")
 @click.option("--anyway", is_flag=True, help="As a new message, though it may arrive twice.")
-@click.option("--reason", help="Why; kept in the journal. --anyway needs one.")
+@click.option("--reason", help="Why; kept in the journal. --anyway needs one, and so do many.")
+@many_options
 @output_option
 @gateway_command
 def resend(
     client: Client,
-    message_id: str,
+    message_id: str | None,
     new_version: bool,  # noqa: FBT001 - because click passes it by name
     anyway: bool,  # noqa: FBT001 - because click passes it by name
     reason: str | None,
     output: str,
+    **many: Any,
 ) -> None:
-    """Send a message again that was given up.
+    """Send a message again that was given up, or all that fit what you ask for.
 
     A message in doubt goes out as the same bytes under the same MessageId, which its receiver
     recognises. A message that failed or expired, and was certainly not delivered (is_certain), goes
@@ -329,7 +362,18 @@ def resend(
 
     A message that may have been delivered goes out as a new one only with --anyway: then two
     documents may arrive, and you take the responsibility for that.
-    """
+
+    \b
+    onceonly message resend ID -c gateway.toml
+    onceonly message resend -c gateway.toml --state failed --since 2h --reason INC-42 --dry-run
+    """  # noqa: D301 - because click reads the backspace that keeps the lines apart
+    if is_about_many(message_id, many):
+        if new_version:
+            raise click.BadParameter("it is for one message", param_hint="--new-version")
+        do: BulkAction = "resend-anyway" if anyway else "resend"
+        act_on_many(client, do, many, reason=reason, output=output)
+        return
+    assert message_id is not None, "otherwise it is about many"
     if anyway and (new_version or not (reason or "").strip()):
         text = "it needs a --reason, and goes without --new-version"
         raise click.BadParameter(text, param_hint="--anyway")
@@ -357,16 +401,33 @@ def resume(client: Client, message_id: str, reason: str, output: str) -> None:
 
 
 @message.command()
-@click.argument("message_id")
+@click.argument("message_id", required=False)
 @click.option("--timeout", default=ANSWER_S, show_default=True, help="Seconds to wait.")
+@click.option("--reason", help="Why; only many messages need one.")
+@many_options
 @output_option
 @gateway_command
-def cancel(client: Client, message_id: str, timeout: float, output: str) -> None:
-    """Take a message back.
+def cancel(
+    client: Client,
+    message_id: str | None,
+    timeout: float,
+    reason: str | None,
+    output: str,
+    **many: Any,
+) -> None:
+    """Take a message back, or all that fit what you ask for.
 
     Where no byte has left, it is cancelled at once. Otherwise the partner is asked, and only its
     confirmation is final; it refuses once work on the message has begun.
-    """
+
+    \b
+    onceonly message cancel ID -c gateway.toml
+    onceonly message cancel -c gateway.toml --state queued --to urn:duns:222222222 --reason INC-42
+    """  # noqa: D301 - because click reads the backspace that keeps the lines apart
+    if is_about_many(message_id, many):
+        act_on_many(client, "cancel", many, reason=reason, output=output)
+        return
+    assert message_id is not None, "otherwise it is about many"
     client.cancel(message_id)
     found = _until(client, message_id, timeout, lambda it: not _is_cancelling(it))
     print_fields(found, output)

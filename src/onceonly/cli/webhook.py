@@ -1,6 +1,6 @@
 """`onceonly webhook …`: who is told what happens, and what became of it."""
 
-from typing import get_args
+from typing import Any, get_args
 
 import click
 
@@ -38,7 +38,7 @@ def list_webhooks(client: Client, output: str) -> None:
 @rows_option
 @gateway_command
 def deliveries(
-    client: Client, webhook_id: str, state: str | None, after: int, limit: int, output: str
+    client: Client, webhook_id: str, state: Any, after: int, limit: int, output: str
 ) -> None:
     """What WEBHOOK was told, in the order of events, and what became of it.
 

@@ -29,6 +29,8 @@ POINTS = (
     "before-purge",
     "after-purge",
     "after-clear",
+    "before-bulk-item",
+    "after-bulk-item",
     "before-publish",
     "after-publish",
     "before-claim",
@@ -51,7 +53,8 @@ event that is told to a webhook: at `after` the outcome is not noted yet.
 written, at `after` nothing has left yet. "verdict" is the commit of what a partner said about one
 of our messages. "purge" is one step of a purge; the files of the spool are deleted after it. The
 other points are about sending: at `before` the reason is committed, at `after` the outcome is not
-noted yet.
+noted yet. "bulk-item" is the step of one message of an action on many, whose outcome is in the same
+commit.
 """
 
 

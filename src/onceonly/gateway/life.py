@@ -44,6 +44,7 @@ class Life:
         await listen()
         await gateway.desk.start()
         await gateway.relay.start()
+        gateway.bulks.resume()
         await self._look_for_what_is_due()
         gateway.operations.is_ready = True
         gateway.folders.start()
@@ -114,6 +115,7 @@ class Life:
     async def _purge(self) -> None:
         try:
             forgotten = await self._gateway.purge.sweep()
+            await self._gateway.bulks.forget_over()
         except StoreFull as error:
             log.warning("store full; the purge goes on later", error=str(error))
             return

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from onceonly.gateway.api.access import Access
 from onceonly.gateway.api.application import Api
+from onceonly.gateway.application.bulk import Bulks
 from onceonly.gateway.application.following import Following
 from onceonly.gateway.application.inbox import Inbox
 from onceonly.gateway.application.jobs import Jobs
@@ -83,6 +84,7 @@ class Gateway:
     jobs: Jobs
     inbox: Inbox
     following: Following
+    bulks: Bulks
     operations: Operations
     purge: Purge
     clock: Clock
@@ -166,6 +168,9 @@ def join(
     jobs = Jobs(desk=desk, submissions=submissions, tasks=tasks)
     inbox = Inbox(desk=desk, spool=around.spool, growth=incoming.growth)
     following = Following(desk=desk, tasks=tasks)
+    bulks = Bulks(
+        desk=desk, tasks=tasks, bugs=bugs, forget_after_s=configuration.forget_job_after_s
+    )
     operations = Operations(
         configuration=configuration,
         desk=desk,
@@ -194,6 +199,7 @@ def join(
         jobs=jobs,
         inbox=inbox,
         following=following,
+        bulks=bulks,
         operations=operations,
         purge=Purge(
             office=office, store=store, spool=around.spool, retention=_retention(configuration)
@@ -210,6 +216,7 @@ def join(
             jobs=jobs,
             inbox=inbox,
             following=following,
+            bulks=bulks,
             operations=operations,
             backups=backups,
             folders=folders,

@@ -97,6 +97,9 @@ def _of_json(field: Field, value: Any) -> Any:
         case inspect.VarTupleType(item_type=inspect.StructType(cls=item)):
             declared: Any = item
             return tuple(from_members(declared, one) for one in checked(field, value))
+        case inspect.StructType(cls=declared):
+            part: Any = declared
+            return from_members(part, checked(field, value))
         case inspect.BytesType():
             return b64decode(checked(field, value))
         case inspect.IntType() if type(value) is float and value.is_integer():
@@ -170,12 +173,16 @@ def _fits(kind: inspect.Type, value: Any) -> bool:
         case inspect.FloatType(ge=least, le=most):
             is_finite = type(value) in (int, float) and abs(value) < float("inf")
             fits = is_finite and _is_between(least, value, most)
+        case inspect.EnumType(cls=enum):
+            fits = isinstance(value, str) and value in {word.value for word in enum}
         case inspect.LiteralType(values=words):
             fits = isinstance(value, str) and value in words
         case inspect.StrType():
             fits = isinstance(value, str) and _is_text(kind, value)
         case inspect.BytesType():
             fits = isinstance(value, str) and _is_base64(value)
+        case inspect.StructType():
+            fits = isinstance(value, dict)
         case inspect.VarTupleType():
             fits = isinstance(value, list) and all(isinstance(one, dict) for one in value)
         case _:
@@ -215,6 +222,8 @@ def _expected(kind: inspect.Type) -> str:
             words = f"a whole number of {least} to {most}"
         case inspect.FloatType(ge=least):
             words = f"a number of {least} or more"
+        case inspect.EnumType(cls=enum):
+            words = f"one of {', '.join(word.value for word in enum)}"
         case inspect.LiteralType(values=legal):
             words = f"one of {', '.join(map(str, legal))}"
         case inspect.StrType(min_length=least, max_length=most):
@@ -222,6 +231,8 @@ def _expected(kind: inspect.Type) -> str:
             words = usual if most is None else f"a text of {least or 0} to {most} characters"
         case inspect.BytesType():
             words = "base64"
+        case inspect.StructType():
+            words = "an object"
         case inspect.VarTupleType():
             words = "a list of objects"
         case _:

@@ -13,7 +13,8 @@ from typing import Any, Final
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
-from onceonly.api import events, operations
+from onceonly.api import events
+from onceonly.api.event_operations import LIST_EVENTS
 from onceonly.api.events import USUAL_KINDS, EventKind, EventsQuery, LastEventHead
 from onceonly.api.fields import WAIT_S_MAX
 from onceonly.api.operation import EVENTS, Nothing
@@ -50,7 +51,7 @@ class EventCalls:
     def _store_id(self) -> str | None:
         raise NotImplementedError
 
-    @serves(operations.LIST_EVENTS)
+    @serves(LIST_EVENTS)
     async def list_events(
         self, asked: Asked[Nothing, EventsQuery, Nothing]
     ) -> Answer[events.EventPage]:

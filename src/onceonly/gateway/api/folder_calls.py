@@ -1,7 +1,7 @@
 """The calls about folders that files are sent from and messages are written to."""
 
 from onceonly.api import folders as shapes
-from onceonly.api import operations
+from onceonly.api.folder_operations import LIST_FOLDERS
 from onceonly.api.operation import Nothing
 from onceonly.gateway.api.answers import Answer, Json
 from onceonly.gateway.api.serving import Asked, serves
@@ -13,7 +13,7 @@ class FolderCalls:
 
     _folders: Folders
 
-    @serves(operations.LIST_FOLDERS)
+    @serves(LIST_FOLDERS)
     async def list_folders(
         self, asked: Asked[Nothing, Nothing, Nothing]
     ) -> Answer[shapes.FolderList]:

@@ -1,8 +1,8 @@
 """Calls about webhooks and their deliveries."""
 
-from onceonly.api import operations
 from onceonly.api import webhooks as shapes
 from onceonly.api.operation import Nothing
+from onceonly.api.webhook_operations import LIST_DELIVERIES, LIST_WEBHOOKS, REPLAY_DELIVERY
 from onceonly.api.webhooks import DeliveriesQuery, DeliveryPath, WebhookPath
 from onceonly.gateway.api.answers import Answer, Json
 from onceonly.gateway.api.reading import page_limit
@@ -16,13 +16,13 @@ class WebhookCalls:
 
     _webhooks: Webhooks
 
-    @serves(operations.LIST_WEBHOOKS)
+    @serves(LIST_WEBHOOKS)
     def list_webhooks(self, asked: Asked[Nothing, Nothing, Nothing]) -> Answer[shapes.WebhookList]:
         """How every webhook stands."""
         del asked
         return Json(self._webhooks.list_shapes())
 
-    @serves(operations.LIST_DELIVERIES)
+    @serves(LIST_DELIVERIES)
     def list_deliveries(
         self, asked: Asked[WebhookPath, DeliveriesQuery, Nothing]
     ) -> Answer[shapes.DeliveryPage]:
@@ -33,7 +33,7 @@ class WebhookCalls:
         page = self._webhooks.list_deliveries(asked.path.webhook, query.after, limit, state)
         return Json(page)
 
-    @serves(operations.REPLAY_DELIVERY)
+    @serves(REPLAY_DELIVERY)
     async def replay_delivery(
         self, asked: Asked[DeliveryPath, Nothing, Nothing]
     ) -> Answer[shapes.Delivery]:

@@ -70,5 +70,5 @@ class WebhookTransaction(WebhookSnapshot, Protocol):
         ...
 
     def forget_deliveries(self, webhook: str, keep: int) -> None:
-        """Forget delivered events but for the last `keep`."""
+        """Forget delivered events except the last `keep`."""
         ...

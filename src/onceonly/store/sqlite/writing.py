@@ -37,8 +37,10 @@ from onceonly.store.contract.rules import check_payloads, settled_at
 from onceonly.store.contract.store import Transaction
 from onceonly.store.contract.waits import Waits
 from onceonly.store.sqlite import mapping
+from onceonly.store.sqlite.bulk import SqliteBulkWriting
 from onceonly.store.sqlite.job_writing import SqliteJobWriting
 from onceonly.store.sqlite.kept import Carried, KeptContent, WorkingSet
+from onceonly.store.sqlite.listing import IN_STRETCH, STRETCH_BITS
 from onceonly.store.sqlite.mapping import Way
 from onceonly.store.sqlite.reading import SqliteSnapshot
 from onceonly.store.sqlite.webhooks import SqliteWebhookWriting
@@ -73,7 +75,9 @@ _FORGET_TRANSIT = (
 """In this order, since each key is found by rows that are deleted after it."""
 
 
-class SqliteTransaction(SqliteJobWriting, SqliteWebhookWriting, SqliteSnapshot, Transaction):
+class SqliteTransaction(
+    SqliteBulkWriting, SqliteJobWriting, SqliteWebhookWriting, SqliteSnapshot, Transaction
+):
     """One write transaction, on the one writer connection."""
 
     def __init__(
@@ -204,6 +208,8 @@ class SqliteTransaction(SqliteJobWriting, SqliteWebhookWriting, SqliteSnapshot, 
         self._add_bodies(Way.OUT, position, message.payloads, payloads)
         if idempotency_key is not None:
             self._write("add_idempotency_key", idempotency_key, message.message_id)
+        if not position & IN_STRETCH:
+            self._write("end_stretch_of_messages", (position >> STRETCH_BITS) - 1)
         content = KeptContent(message, tuple(payloads), digest, header_digest, submitted_at)
         if content.is_small:
             self._kept.contents.said[message.message_id] = content
@@ -305,6 +311,8 @@ class SqliteTransaction(SqliteJobWriting, SqliteWebhookWriting, SqliteSnapshot, 
                 ack_requested=ack_requested,
             )
             self._kept.stored.said[key] = (position, entry)
+        if offset is not None:
+            self._end_stretch_of_inbox(offset)
         self._has_unkeyed = self._has_unkeyed or not has_key
         self._count(COUNTED_AS[status], 1)
 
@@ -319,6 +327,7 @@ class SqliteTransaction(SqliteJobWriting, SqliteWebhookWriting, SqliteSnapshot, 
         assert status == InboundStatus.STORED, f"{key} is {status}"
         offset = self._next_offset()
         self._write("hand_over", offset, at, position)
+        self._end_stretch_of_inbox(offset)
         self._kept.stored.said[key] = None
         self._recount(InboundStatus.STORED, InboundStatus.HANDED_OVER)
         return offset
@@ -355,6 +364,10 @@ class SqliteTransaction(SqliteJobWriting, SqliteWebhookWriting, SqliteSnapshot, 
         # From the row of the store, not from the inbox: after a purge no offset may be given again.
         self._last_offset += 1
         return self._last_offset
+
+    def _end_stretch_of_inbox(self, offset: int) -> None:
+        if not offset & IN_STRETCH:
+            self._write("end_stretch_of_inbox", (offset >> STRETCH_BITS) - 1)
 
     def put_processing(self, offset: int, processing: ProcessingState) -> None:
         self._write_item("put_processing", processing, offset)
@@ -487,6 +500,8 @@ class SqliteTransaction(SqliteJobWriting, SqliteWebhookWriting, SqliteSnapshot, 
             chain_hash = row[-1]
             rows.append(row)
         self._write_later("append", *rows)
+        for number in range(self._journal_seq >> STRETCH_BITS, seq >> STRETCH_BITS):
+            self._write("end_stretch_of_journal", number)
         self._journal_seq, self._chain_hash = seq, chain_hash
 
     def count_by_status(self) -> dict[str, int]:

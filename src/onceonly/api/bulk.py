@@ -1,0 +1,101 @@
+"""Actions on many messages: which, why, how far, and what became of each."""
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from onceonly.api.fields import Instant, Limit, Number, PathNumber, Why
+from onceonly.api.messages import MessageCriteria, OutboundMessage
+from onceonly.api.words import BulkAction, BulkState, ItemOutcome
+from onceonly.message.word import Word
+
+
+class Where(MessageCriteria, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Which outbound messages: those that fit all of it, as in `GET /v1/messages`."""
+
+
+class PrepareBulk(Word, kw_only=True, forbid_unknown_fields=True):
+    """What is to be done with which messages, and why.
+
+    They are selected now; what fits later is not among them.
+    """
+
+    do: BulkAction
+    where: Where
+    reason: Why
+
+
+class StartBulk(Word, kw_only=True, forbid_unknown_fields=True):
+    """The number of messages, from whoever has looked at it."""
+
+    count: Annotated[Number, Meta(description="`items` of it: the caller knows how many they are")]
+
+
+class BulkPath(Word, kw_only=True):
+    """The bulk action that a call is about."""
+
+    number: PathNumber
+
+
+class BulkQuery(Word, kw_only=True, omit_defaults=True):
+    """Which page: what is above a number."""
+
+    after: Number = 0
+    limit: Limit = 100
+
+
+class Bulk(Word, kw_only=True):
+    """One action on many messages, and how far it is.
+
+    `done`, `skipped`, `failed` and `left` add up to `items`. What was skipped did not fit any more;
+    what failed met a bug of ours. With both nothing was changed.
+    """
+
+    number: int
+    do: BulkAction
+    where: MessageCriteria
+    reason: str
+    state: BulkState
+    items: int
+    done: int
+    skipped: int
+    failed: int
+    left: int
+    prepared_at: Instant
+    started_at: Instant | None
+    finished_at: Instant | None
+
+
+class BulkDetail(Bulk, kw_only=True):
+    """One action, and its first messages as they are now."""
+
+    samples: tuple[OutboundMessage, ...]
+
+
+class BulkPage(Word, kw_only=True):
+    """Bulk actions in the order of their numbers; `next_after` is null on the last page."""
+
+    bulks: tuple[Bulk, ...]
+    next_after: int | None
+
+
+class BulkItem(Word, kw_only=True):
+    """What became of one message; `outcome` is null until its turn has come.
+
+    `error` is the name of the refusal where it was skipped, and `text` says why; where it was sent
+    again as a new message, `text` says as which.
+    """
+
+    item: int
+    message_id: str
+    outcome: ItemOutcome | None
+    error: str | None
+    text: str | None
+    at: Instant | None
+
+
+class BulkItemPage(Word, kw_only=True):
+    """Messages of a bulk action, in order; `next_after` is null on the last page."""
+
+    results: tuple[BulkItem, ...]
+    next_after: int | None

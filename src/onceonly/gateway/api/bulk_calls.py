@@ -1,0 +1,117 @@
+"""Calls about actions on many messages."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from onceonly.api import bulk
+from onceonly.api import bulk_operations as operations
+from onceonly.api.bulk import BulkPath, BulkQuery, PrepareBulk, StartBulk
+from onceonly.api.messages import MessageCriteria
+from onceonly.api.operation import Nothing
+from onceonly.gateway.api.answers import Answer, Json, ascii_json
+from onceonly.gateway.api.list_calls import message_filter
+from onceonly.gateway.api.reading import needed_reason, page_limit
+from onceonly.gateway.api.serving import Asked, serves
+from onceonly.gateway.application.bulk import Bulks
+from onceonly.gateway.shapes import instant, message_shape, text_of, word
+from onceonly.store.contract.bulk import Bulk, BulkAction, BulkItem
+from onceonly.store.contract.entries import OutboundView
+
+
+class BulkCalls:
+    """The routes under /v1/bulk, of the API that has them.
+
+    Methods that are no coroutines read the store: the API runs them in threads.
+    """
+
+    _bulks: Bulks
+
+    @serves(operations.PREPARE_BULK)
+    async def prepare_bulk(
+        self, asked: Asked[Nothing, Nothing, PrepareBulk]
+    ) -> Answer[bulk.BulkDetail]:
+        """Select the messages, and show how many and which."""
+        body = asked.body
+        prepared = await self._bulks.prepare(
+            BulkAction(body.do),
+            needed_reason(body.reason),
+            ascii_json(body.where).decode("ascii"),
+            message_filter(body.where),
+        )
+        samples = await self._bulks.samples_of(prepared.number)
+        return Json(_detail(prepared, samples), status_code=201)
+
+    @serves(operations.START_BULK)
+    async def start_bulk(self, asked: Asked[BulkPath, Nothing, StartBulk]) -> Answer[bulk.Bulk]:
+        """Begin to work on it, or go on."""
+        started = await self._bulks.start(asked.path.number, asked.body.count)
+        return Json(_bulk(started), status_code=202)
+
+    @serves(operations.STOP_BULK)
+    async def stop_bulk(self, asked: Asked[BulkPath, Nothing, Nothing]) -> Answer[bulk.Bulk]:
+        """Do no more of it."""
+        return Json(_bulk(await self._bulks.stop(asked.path.number)))
+
+    @serves(operations.LIST_BULKS)
+    def list_bulks(self, asked: Asked[Nothing, BulkQuery, Nothing]) -> Answer[bulk.BulkPage]:
+        """What was prepared and is not forgotten."""
+        limit = page_limit(asked.query.limit)
+        found = self._bulks.list(asked.query.after, limit)
+        next_after = found[-1].number if len(found) == limit else None
+        return Json(bulk.BulkPage(bulks=tuple(map(_bulk, found)), next_after=next_after))
+
+    @serves(operations.GET_BULK)
+    def get_bulk(self, asked: Asked[BulkPath, Nothing, Nothing]) -> Answer[bulk.BulkDetail]:
+        """How far it is."""
+        number = asked.path.number
+        return Json(_detail(self._bulks.find(number), self._bulks.samples(number)))
+
+    @serves(operations.LIST_BULK_RESULTS)
+    def list_bulk_results(
+        self, asked: Asked[BulkPath, BulkQuery, Nothing]
+    ) -> Answer[bulk.BulkItemPage]:
+        """What became of each message."""
+        limit = page_limit(asked.query.limit)
+        found = self._bulks.results(asked.path.number, asked.query.after, limit)
+        next_after = found[-1].item if len(found) == limit else None
+        return Json(bulk.BulkItemPage(results=tuple(map(_item, found)), next_after=next_after))
+
+
+def _members(found: Bulk) -> dict[str, Any]:
+    return {
+        "number": found.number,
+        "do": word(found.action),
+        "where": msgspec.json.decode(found.query, type=MessageCriteria),
+        "reason": found.reason,
+        "state": word(found.state),
+        "items": found.items,
+        "done": found.done,
+        "skipped": found.skipped,
+        "failed": found.failed,
+        "left": found.items - found.done - found.skipped - found.failed,
+        "prepared_at": text_of(found.prepared_at),
+        "started_at": instant(found.started_at),
+        "finished_at": instant(found.finished_at),
+    }
+
+
+def _bulk(found: Bulk) -> bulk.Bulk:
+    return bulk.Bulk(**_members(found))
+
+
+def _detail(found: Bulk, samples: Sequence[OutboundView]) -> bulk.BulkDetail:
+    shown = tuple(message_shape(view, None, None) for view in samples)
+    return bulk.BulkDetail(**_members(found), samples=shown)
+
+
+def _item(found: BulkItem) -> bulk.BulkItem:
+    return bulk.BulkItem(
+        item=found.item,
+        message_id=found.message_id,
+        outcome=None if found.outcome is None else word(found.outcome),
+        error=found.name,
+        text=found.text,
+        at=instant(found.at),
+    )

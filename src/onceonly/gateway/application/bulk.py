@@ -1,0 +1,232 @@
+"""Actions in bulk: selects messages, and works through the selections that were started.
+
+Knows the order and the pace: a few items in each turn, so that messages go on beside it. What is
+done with an item, and what becomes of it, is decided in its own step (`steps.bulk`); a restart goes
+on with the items that have no outcome.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Final, TypeVar, cast
+
+from onceonly.gateway.bugs import Bugs, words_for
+from onceonly.gateway.desk import Desk
+from onceonly.gateway.tasks import Tasks
+from onceonly.message.errors import LocalError
+from onceonly.message.instant import US_PER_S
+from onceonly.message.word import changed
+from onceonly.steps import bulk as steps
+from onceonly.steps.ground import Ground
+from onceonly.steps.leaving import Leaving
+from onceonly.store.contract.bulk import (
+    Bulk,
+    BulkAction,
+    BulkItem,
+    BulkSnapshot,
+    BulkState,
+    BulkTransaction,
+)
+from onceonly.store.contract.conditions import StoreFull
+from onceonly.store.contract.entries import MessageFilter, OutboundView
+from onceonly.store.contract.store import Transaction
+
+T = TypeVar("T")
+
+PAGE: Final = 500
+"""Messages that are selected in one step: about 5 ms in which no other step runs."""
+
+ITEMS_PER_TURN: Final = 16
+"""Items whose steps are asked for at once; they share a commit with each other and with messages,
+and a message that is submitted meanwhile waits for no more of them than that."""
+
+PATIENCE_S: Final = 0.005
+"""How long a turn may wait for the commit of others."""
+
+PAUSE_S: Final = 1.0
+"""Pause where items have to wait: for room in the queue, or on the disk."""
+
+SAMPLES: Final = 5
+
+PREPARED_S: Final = 86_400
+"""How long what is prepared can be started: after a day the world is another."""
+
+
+class Bulks:
+    """The bulk actions of one gateway; `resume` once, at its start."""
+
+    def __init__(self, *, desk: Desk, tasks: Tasks, bugs: Bugs, forget_after_s: int) -> None:
+        self._desk = desk
+        self._tasks = tasks
+        self._bugs = bugs
+        self._forget_after_s = forget_after_s
+        self._is_working = False
+
+    @property
+    def _snapshot(self) -> BulkSnapshot:
+        snapshot = self._desk.snapshot()
+        assert isinstance(snapshot, BulkSnapshot), "a gateway's store keeps them"
+        return snapshot
+
+    def resume(self) -> None:
+        """Go on with what a stop or a crash left; a store that keeps none has nothing to do."""
+        snapshot = self._desk.snapshot()
+        if isinstance(snapshot, BulkSnapshot) and snapshot.list_running_bulks():
+            self._work_on()
+
+    async def forget_over(self) -> int:
+        """Forget what ended long ago, or was prepared and not started; returns how many rows."""
+        snapshot = self._desk.snapshot()
+        if not isinstance(snapshot, BulkSnapshot):
+            return 0
+        at, forgotten = self._desk.clock.at(), 0
+        prepared_at = at - PREPARED_S * US_PER_S
+        finished_at = at - self._forget_after_s * US_PER_S
+        after = 0
+        while found := self._snapshot.list_bulks(after, PAGE):
+            after = found[-1].number
+            for bulk in found:
+                if _is_over(bulk, prepared_at, finished_at):
+                    forgotten += await self.forget(bulk.number)
+        return forgotten
+
+    async def prepare(
+        self, action: BulkAction, reason: str, query: str, wanted: MessageFilter
+    ) -> Bulk:
+        """Select every message that fits `wanted` now; nothing is done with them yet.
+
+        Raises `LocalError` (TooManyItems) and `StoreFull`, after which the selection is forgotten.
+        """
+        bulk = await self._run(partial(steps.select, action=action, reason=reason, query=query))
+        number = bulk.number
+        try:
+            after: int | None = wanted.after
+            while after is not None:
+                page = changed(wanted, after=after, limit=PAGE)
+                found, after = await asyncio.to_thread(self._select, page)
+                if found:
+                    await self._run(partial(steps.note_selected, number=number, message_ids=found))
+            return await self._run(partial(steps.seal, number=number))
+        except LocalError:
+            await self.forget(number)
+            raise
+
+    def _select(self, wanted: MessageFilter) -> tuple[list[str], int | None]:
+        # The snapshot is taken here because it belongs to the thread that takes it.
+        page = self._desk.snapshot().list_messages(wanted)
+        return [one.message.message_id for one in page.messages], page.next_after
+
+    async def start(self, number: int, count: int) -> Bulk:
+        """Begin to work on it. Raises `LocalError` (NotFound, NotStartable, CountDiffers)."""
+        bulk = await self._run(partial(steps.start, number=number, count=count))
+        self._work_on()
+        return bulk
+
+    async def stop(self, number: int) -> Bulk:
+        """Do no more of it. Raises `LocalError` (NotFound, NotStartable)."""
+        return await self._run(partial(steps.stop, number=number))
+
+    def find(self, number: int) -> Bulk:
+        """How it stands. Raises `LocalError` (NotFound)."""
+        bulk = self._snapshot.find_bulk(number)
+        if bulk is None:
+            raise LocalError("NotFound", f"no bulk action {number}")
+        return bulk
+
+    def samples(self, number: int) -> Sequence[OutboundView]:
+        """The first messages of it, as they are now."""
+        items = self._snapshot.list_bulk_items(number, 0, SAMPLES)
+        snapshot = self._desk.snapshot()
+        views = [snapshot.find_outbound_view(one.message_id) for one in items]
+        return [view for view in views if view is not None]
+
+    async def samples_of(self, number: int) -> Sequence[OutboundView]:
+        """`samples`, read in a thread."""
+        return await asyncio.to_thread(self.samples, number)
+
+    def list(self, after: int, limit: int) -> Sequence[Bulk]:
+        """Bulk actions above a number, in order."""
+        return self._snapshot.list_bulks(after, limit)
+
+    def results(self, number: int, after: int, limit: int) -> Sequence[BulkItem]:
+        """What became of its messages. Raises `LocalError` (NotFound)."""
+        self.find(number)
+        return self._snapshot.list_bulk_items(number, after, limit)
+
+    async def forget(self, number: int) -> int:
+        """Forget it, in small steps; returns how many rows."""
+        forgotten = 0
+        while count := await self._run(
+            lambda txn, _: txn.forget_bulk(number, PAGE), patience_s=PATIENCE_S
+        ):
+            forgotten += count
+        return forgotten
+
+    async def _run(
+        self, step: Callable[[BulkTransaction, Ground], T], *, patience_s: float = 0.0
+    ) -> T:
+        def run(txn: Transaction, ground: Ground) -> T:
+            return step(cast("BulkTransaction", txn), ground)
+
+        return await self._desk.transact(run, patience_s=patience_s)
+
+    def _work_on(self) -> None:
+        if not self._is_working:
+            self._is_working = True
+            self._tasks.start(self._work(), place="acting in bulk")
+
+    async def _work(self) -> None:
+        """Work through what is started, the oldest first, until nothing is."""
+        try:
+            while running := self._snapshot.list_running_bulks():
+                if self._desk.is_draining:
+                    return
+                number = running[0].number
+                items = self._snapshot.list_open_items(number, ITEMS_PER_TURN)
+                if not items:
+                    await self._persist(partial(steps.finish, number=number))
+                    continue
+                acted = await asyncio.gather(*(self._act(number, one.item) for one in items))
+                if not all(acted):
+                    await asyncio.sleep(PAUSE_S)
+        finally:
+            self._is_working = False
+
+    async def _act(self, number: int, item: int) -> bool:
+        """Do one item; False if it has to wait."""
+
+        def act(txn: BulkTransaction, ground: Ground) -> Leaving | None:
+            leaving = steps.act(txn, ground, number, item)
+            self._desk.failpoints.reach("before-bulk-item")
+            return leaving
+
+        async def run() -> bool:
+            try:
+                await self._run(act, patience_s=PATIENCE_S)
+            except LocalError as refusal:
+                if refusal.name in steps.PASSING:
+                    return False
+                raise
+            self._desk.failpoints.reach("after-bulk-item")
+            return True
+
+        async def give_up(bug: Exception) -> bool:
+            await self._persist(
+                partial(steps.give_up, number=number, item=item, bug=words_for(bug))
+            )
+            return True
+
+        try:
+            return await self._bugs.contain("acting in bulk", run(), give_up)
+        except StoreFull:
+            return False
+
+    async def _persist(self, step: Callable[[BulkTransaction, Ground], Any]) -> None:
+        await self._desk.persist(lambda txn, ground: step(cast("BulkTransaction", txn), ground))
+
+
+def _is_over(bulk: Bulk, prepared_before_at: int, finished_before_at: int) -> bool:
+    if bulk.finished_at is not None:
+        return bulk.finished_at < finished_before_at
+    was_started = bulk.state is BulkState.RUNNING
+    return not was_started and bulk.prepared_at < prepared_before_at
