@@ -14,6 +14,7 @@ from onceonly.gateway.config.keys import (
     ROUTE_KEYS,
     SMTP_KEYS,
     TLS_KEYS,
+    WEBHOOK_KEYS,
     Key,
 )
 
@@ -202,6 +203,18 @@ services = ["Billing"]
 ```
 """
 
+WEBHOOK = """## `[[webhook]]`
+
+Once per program that is told what happens; see [Tell programs what happens](../how-to/webhooks.md).
+
+```toml
+[[webhook]]
+id          = "erp"
+url         = "https://erp.example/onceonly"
+secret_file = "erp.secret"
+```
+"""
+
 DRILL = """
 For demonstrations and tests. A gateway with a drill says so at start, in `/healthz` and in its
 journal: what it does under a drill proves nothing about real time.
@@ -236,6 +249,8 @@ def page() -> str:
             _keys(PICKUP_KEYS),
             DROP,
             _keys(DROP_KEYS),
+            WEBHOOK,
+            _keys(WEBHOOK_KEYS),
             "## `[drill]`\n",
             DRILL,
             _keys(DRILL_KEYS),

@@ -29,6 +29,11 @@ agreement = "tpa-ab-1"
 id = "invoices"
 path = "invoices"
 
+[[webhook]]
+id = "erp"
+url = "https://erp.example/hook"
+secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+
 [drill]
 """
 
@@ -378,6 +383,26 @@ WRONG = {
         'actions = ""',
         'report = "not-started"',
     ],
+    "webhook": [
+        'id = "a b"',
+        'url = "ftp://erp.example/"',
+        'url = "https://user:word@erp.example/"',
+        "kinds = []",
+        'kinds = "verdicts"',
+        'kinds = ["everything"]',
+        'kinds = ["verdicts", "verdicts"]',
+        'secret = "password"',
+        'secret = "whsec_c2hvcnQ="',
+        'secret = "whsec_!"',
+        "secret = []",
+        "secret = 7",
+        'secret_file = "beside"',
+        "trusted = 1",
+        "timeout = 0",
+        "timeout = 301",
+        'give_up_after = "P0D"',
+        'method = "GET"',
+    ],
     "drill": [
         "clock_rate = 0",
         "clock_rate = -1",
@@ -419,6 +444,16 @@ def test_a_wrong_line_is_refused_with_its_number_and_reason(tmp_path, table, lin
     where, reason = refusal(tmp_path, text)
     assert where == number
     assert reason.startswith(f"[{table}] {line.partition('=')[0].strip()} ")
+
+
+def test_a_webhook_has_a_secret_and_a_name_of_its_own(tmp_path):
+    """Nothing is posted without a signature."""
+    table = '[[webhook]]\nid = "erp"\nurl = "https://erp.example/hook"\n'
+    _, reason = refusal(tmp_path, SMALLEST + table)
+    assert "set secret or secret_file" in reason
+    table += 'secret_file = "erp.secret"\n'
+    _, reason = refusal(tmp_path, SMALLEST + table + table)
+    assert "there twice" in reason
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from onceonly.message.word import changed
 from onceonly.steps.ground import Ground
 from onceonly.store.contract.entries import Role
 from onceonly.store.contract.store import Transaction
-from onceonly.store.contract.webhooks import Delivery, DeliveryState, WebhookTransaction
+from onceonly.store.contract.webhooks import DeliveryState, WebhookDelivery, WebhookTransaction
 
 DELIVERED_KEPT = 10_000
 """Delivered events of one webhook that stay known."""
@@ -33,7 +33,9 @@ def pass_by(txn: Transaction, ground: Ground, webhook: str, seq: int) -> None:
     _webhooks(txn).put_webhook_seq(webhook, seq)
 
 
-def note_attempt(txn: Transaction, ground: Ground, delivery: Delivery, *, is_replay: bool) -> None:
+def note_attempt(
+    txn: Transaction, ground: Ground, delivery: WebhookDelivery, *, is_replay: bool
+) -> None:
     """Note how an attempt ended. If the event is delivered or dead, the next one has its turn.
 
     A dead event is an incident, until no webhook has one.
@@ -50,7 +52,7 @@ def note_attempt(txn: Transaction, ground: Ground, delivery: Delivery, *, is_rep
         _resolve(txn, ground, delivery.webhook)
 
 
-def ask_replay(txn: Transaction, ground: Ground, webhook: str, seq: int) -> Delivery:
+def ask_replay(txn: Transaction, ground: Ground, webhook: str, seq: int) -> WebhookDelivery:
     """Ask for one more delivery of an event that the webhook was told, or should have been.
 
     Raises `LocalError` (NotFound) for one that did not come to its turn yet.
@@ -60,7 +62,7 @@ def ask_replay(txn: Transaction, ground: Ground, webhook: str, seq: int) -> Deli
     if told is None or not 0 < seq <= told:
         raise LocalError("NotFound", f"webhook {webhook!r} was not told of event {seq} yet")
     found = store.find_delivery(webhook, seq)
-    new = Delivery(webhook, seq, DeliveryState.REPLAY, 0, ground.now.at)
+    new = WebhookDelivery(webhook, seq, DeliveryState.REPLAY, 0, ground.now.at)
     asked = changed(found or new, state=DeliveryState.REPLAY, first_at=ground.now.at)
     store.put_delivery(asked)
     return asked

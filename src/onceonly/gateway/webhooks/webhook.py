@@ -19,7 +19,7 @@ from onceonly.message.instant import US_PER_S
 from onceonly.message.word import changed
 from onceonly.steps import webhooks as steps
 from onceonly.store.contract.store import Snapshot
-from onceonly.store.contract.webhooks import Delivery, DeliveryState, WebhookSnapshot
+from onceonly.store.contract.webhooks import DeliveryState, WebhookDelivery, WebhookSnapshot
 
 LOOK_S: Final = 0.5
 """Pause between two looks for new rows."""
@@ -113,7 +113,7 @@ class Told:
     def _read(self) -> Sequence[Record]:
         return self._desk.snapshot().list_journal(self._seq, ROWS_PER_READ)
 
-    def _find_replay(self) -> tuple[Record, Delivery] | None:
+    def _find_replay(self) -> tuple[Record, WebhookDelivery] | None:
         snapshot = self._desk.snapshot()
         found = deliveries_of(snapshot).list_deliveries(self.wanted.id, 0, 1, DeliveryState.REPLAY)
         if not found:
@@ -125,7 +125,7 @@ class Told:
         """One attempt at the event whose turn it is, and a pause if it failed."""
         found = await asyncio.to_thread(self._find_delivery, record.seq)
         at = self._desk.clock.at()
-        new = Delivery(self.wanted.id, record.seq, DeliveryState.PENDING, 0, at)
+        new = WebhookDelivery(self.wanted.id, record.seq, DeliveryState.PENDING, 0, at)
         state = await self._attempt(record, found or new, is_replay=False)
         if state is not DeliveryState.PENDING:
             self._seq = self._noted_seq = record.seq
@@ -134,11 +134,11 @@ class Told:
         self.attempts += 1
         await self.pause(PAUSES_S[min(self.attempts, len(PAUSES_S)) - 1])
 
-    def _find_delivery(self, seq: int) -> Delivery | None:
+    def _find_delivery(self, seq: int) -> WebhookDelivery | None:
         return deliveries_of(self._desk.snapshot()).find_delivery(self.wanted.id, seq)
 
     async def _attempt(
-        self, record: Record, delivery: Delivery, *, is_replay: bool
+        self, record: Record, delivery: WebhookDelivery, *, is_replay: bool
     ) -> DeliveryState:
         at, body = self._desk.clock.at(), body_of(record)
         self._desk.failpoints.reach("before-post")
@@ -157,7 +157,7 @@ class Told:
         return tried.state
 
     def _state_after(
-        self, delivery: Delivery, posted: Posted, at: int, *, is_replay: bool
+        self, delivery: WebhookDelivery, posted: Posted, at: int, *, is_replay: bool
     ) -> DeliveryState:
         if posted.reason is None:
             return DeliveryState.DELIVERED

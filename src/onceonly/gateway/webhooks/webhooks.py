@@ -13,7 +13,8 @@ from onceonly.gateway.tasks import Tasks
 from onceonly.gateway.webhooks.webhook import Told, deliveries_of
 from onceonly.message.errors import LocalError
 from onceonly.steps.webhooks import ask_replay
-from onceonly.store.contract.webhooks import Delivery, DeliveryState
+from onceonly.store.contract.store import Snapshot
+from onceonly.store.contract.webhooks import DeliveryState, WebhookDelivery
 
 PLACE = "telling a webhook"
 
@@ -49,29 +50,17 @@ class Webhooks:
 
     def list_shapes(self) -> shapes.WebhookList:
         """How every webhook stands; reads the store."""
-        return shapes.WebhookList(webhooks=tuple(map(self._shape, self._told.values())))
-
-    def _shape(self, told: Told) -> shapes.Webhook:
         snapshot = self._desk.snapshot()
-        known, wanted = deliveries_of(snapshot), told.wanted
-        seq = known.find_webhook_seq(wanted.id)
-        return shapes.Webhook(
-            id=wanted.id,
-            url=urlsplit(wanted.url)._replace(query="").geturl(),
-            kinds=wanted.kinds,
-            seq=seq,
-            behind=0 if seq is None else max(0, snapshot.last_seq() - seq),
-            attempts=told.attempts,
-            has_dead=bool(known.list_deliveries(wanted.id, 0, 1, DeliveryState.DEAD)),
-            trouble=told.trouble,
-        )
+        found = tuple(_shape(told, snapshot) for told in self._told.values())
+        return shapes.WebhookList(webhooks=found)
 
     def list_deliveries(
         self, webhook: str, after: int, limit: int, state: DeliveryState | None
     ) -> shapes.DeliveryPage:
         """A page of deliveries; reads the store. Raises `LocalError` (NotFound)."""
+        snapshot = self._desk.snapshot()
         self._get(webhook)
-        known = deliveries_of(self._desk.snapshot())
+        known = deliveries_of(snapshot)
         found = known.list_deliveries(webhook, after, limit + 1, state)
         return shapes.DeliveryPage(
             deliveries=tuple(map(delivery_shape, found[:limit])),
@@ -100,7 +89,7 @@ class Webhooks:
         return found
 
 
-def delivery_shape(delivery: Delivery) -> shapes.Delivery:
+def delivery_shape(delivery: WebhookDelivery) -> shapes.Delivery:
     """How one event stands with one webhook."""
     return shapes.Delivery(
         webhook=delivery.webhook,
@@ -117,3 +106,18 @@ def delivery_shape(delivery: Delivery) -> shapes.Delivery:
 async def _rest(told: Told, bug: Exception) -> None:
     told.trouble = f"a bug of onceonly: {type(bug).__name__}"
     await told.pause(AFTER_BUG_S)
+
+
+def _shape(told: Told, snapshot: Snapshot) -> shapes.Webhook:
+    known, wanted = deliveries_of(snapshot), told.wanted
+    seq = known.find_webhook_seq(wanted.id)
+    return shapes.Webhook(
+        id=wanted.id,
+        url=urlsplit(wanted.url)._replace(query="").geturl(),
+        kinds=wanted.kinds,
+        seq=seq,
+        behind=0 if seq is None else max(0, snapshot.last_seq() - seq),
+        attempts=told.attempts,
+        has_dead=bool(known.list_deliveries(wanted.id, 0, 1, DeliveryState.DEAD)),
+        trouble=told.trouble,
+    )

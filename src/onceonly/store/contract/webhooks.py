@@ -23,7 +23,7 @@ class DeliveryState(StrEnum):
     """Somebody asked for it once more."""
 
 
-class Delivery(Word):
+class WebhookDelivery(Word):
     """One event on its way to one webhook; instants are microseconds UTC."""
 
     webhook: str
@@ -46,13 +46,13 @@ class WebhookSnapshot(Protocol):
         """Up to here every event was delivered or given up; None for one that is not known."""
         ...
 
-    def find_delivery(self, webhook: str, seq: int) -> Delivery | None:
+    def find_delivery(self, webhook: str, seq: int) -> WebhookDelivery | None:
         """How the event's delivery stands; None if it was not tried, or is forgotten."""
         ...
 
     def list_deliveries(
         self, webhook: str, after: int, limit: int, state: DeliveryState | None = None
-    ) -> Sequence[Delivery]:
+    ) -> Sequence[WebhookDelivery]:
         """Deliveries above `after` in the order of their events, all or those in one state."""
         ...
 
@@ -65,7 +65,7 @@ class WebhookTransaction(WebhookSnapshot, Protocol):
         """Note up to which event the webhook was told."""
         ...
 
-    def put_delivery(self, delivery: Delivery) -> None:
+    def put_delivery(self, delivery: WebhookDelivery) -> None:
         """Replace how the delivery stands."""
         ...
 

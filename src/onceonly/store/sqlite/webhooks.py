@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec.structs import astuple
 
-from onceonly.store.contract.webhooks import Delivery, DeliveryState
+from onceonly.store.contract.webhooks import DeliveryState, WebhookDelivery
 from onceonly.store.sqlite.asking import SqliteQuestions
 from onceonly.store.sqlite.later import SqliteLater
 
@@ -22,13 +22,13 @@ class SqliteWebhookReading(SqliteQuestions):
         found: int | None = self._get("find_webhook", webhook)
         return found
 
-    def find_delivery(self, webhook: str, seq: int) -> Delivery | None:
+    def find_delivery(self, webhook: str, seq: int) -> WebhookDelivery | None:
         row = self._get("find_delivery", webhook, seq)
         return None if row is None else _delivery(row)
 
     def list_deliveries(
         self, webhook: str, after: int, limit: int, state: DeliveryState | None = None
-    ) -> Sequence[Delivery]:
+    ) -> Sequence[WebhookDelivery]:
         if state is None:
             rows = self._list("list_deliveries", webhook, after, limit)
         else:
@@ -42,7 +42,7 @@ class SqliteWebhookWriting(SqliteLater, SqliteWebhookReading):
     def put_webhook_seq(self, webhook: str, seq: int) -> None:
         self._write("put_webhook", webhook, seq)
 
-    def put_delivery(self, delivery: Delivery) -> None:
+    def put_delivery(self, delivery: WebhookDelivery) -> None:
         self._write("put_delivery", *astuple(delivery))
 
     def forget_deliveries(self, webhook: str, keep: int) -> None:
@@ -51,6 +51,6 @@ class SqliteWebhookWriting(SqliteLater, SqliteWebhookReading):
             self._write("forget_deliveries", webhook, last)
 
 
-def _delivery(row: Any) -> Delivery:
+def _delivery(row: Any) -> WebhookDelivery:
     webhook, seq, state, *rest = row
-    return Delivery(webhook, seq, DeliveryState(state), *rest)
+    return WebhookDelivery(webhook, seq, DeliveryState(state), *rest)
