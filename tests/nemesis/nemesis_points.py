@@ -42,6 +42,9 @@ FOLDERS = (
 )
 """When a file becomes a message, and a message files."""
 
+WEBHOOKS = ("before-post", "after-post")
+"""On the side that tells somebody what happens."""
+
 PURGE = ("before-purge", "after-purge", "after-clear")
 """On both sides, when what is over is forgotten."""
 

@@ -52,6 +52,11 @@ class Told:
         self._stop = asyncio.Event()
         self._hurry = asyncio.Event()
 
+    @property
+    def seq(self) -> int:
+        """Up to this row everything was told; 0 before it has begun."""
+        return self._seq
+
     def is_stopped(self) -> bool:
         """Whether nothing more is posted."""
         return self._stop.is_set()
