@@ -7,11 +7,14 @@ from onceonly.gateway.config.keys import (
     AGREEMENT_KEYS,
     AMQP_KEYS,
     DRILL_KEYS,
+    DROP_KEYS,
     GATEWAY_KEYS,
     LIMITS_KEYS,
+    PICKUP_KEYS,
     ROUTE_KEYS,
     SMTP_KEYS,
     TLS_KEYS,
+    WEBHOOK_KEYS,
     Key,
 )
 
@@ -172,6 +175,46 @@ connections_per_address_max = 256  # behind a proxy, where all partners have one
 ```
 """
 
+PICKUP = """## `[[pickup]]`
+
+Once per folder whose files are sent as messages; see
+[Exchange files by folders](../how-to/folders.md).
+
+```toml
+[[pickup]]
+id        = "orders"
+path      = "/srv/exchange/orders"
+agreement = "tpa-ab-1"
+service   = "Ordering"
+action    = "NewOrder"
+```
+"""
+
+DROP = """## `[[drop]]`
+
+Once per folder that received messages are written to. A message goes to the first folder of the
+file that it fits.
+
+```toml
+[[drop]]
+id       = "invoices"
+path     = "/srv/exchange/invoices"
+services = ["Billing"]
+```
+"""
+
+WEBHOOK = """## `[[webhook]]`
+
+Once per program that is told what happens; see [Tell programs what happens](../how-to/webhooks.md).
+
+```toml
+[[webhook]]
+id          = "erp"
+url         = "https://erp.example/onceonly"
+secret_file = "erp.secret"
+```
+"""
+
 DRILL = """
 For demonstrations and tests. A gateway with a drill says so at start, in `/healthz` and in its
 journal: what it does under a drill proves nothing about real time.
@@ -202,6 +245,12 @@ def page() -> str:
             _keys(TLS_KEYS),
             LIMITS,
             _keys(LIMITS_KEYS),
+            PICKUP,
+            _keys(PICKUP_KEYS),
+            DROP,
+            _keys(DROP_KEYS),
+            WEBHOOK,
+            _keys(WEBHOOK_KEYS),
             "## `[drill]`\n",
             DRILL,
             _keys(DRILL_KEYS),

@@ -5,7 +5,7 @@ Knows what is asked and what is answered; must not know how a call gets to the g
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final
 
@@ -33,7 +33,19 @@ from onceonly.api.bulk_operations import (
 )
 from onceonly.api.event_operations import LIST_EVENTS
 from onceonly.api.events import EventKind, EventPage, EventsQuery, HappenedEvent
+from onceonly.api.folder_operations import LIST_FOLDERS
+from onceonly.api.folders import Folder
 from onceonly.api.operation import EVENTS, A, B, Nothing, Operation, P, Q
+from onceonly.api.webhook_operations import LIST_DELIVERIES, LIST_WEBHOOKS, REPLAY_DELIVERY
+from onceonly.api.webhooks import (
+    DeliveriesQuery,
+    Delivery,
+    DeliveryPage,
+    DeliveryPath,
+    DeliveryState,
+    Webhook,
+    WebhookPath,
+)
 from onceonly.api.words import BulkAction
 from onceonly.message.errors import LocalError, OnceonlyError
 from onceonly.message.word import Word
@@ -177,3 +189,36 @@ def _events_query(
 ) -> EventsQuery:
     named = None if kinds is None else ",".join(kinds)
     return EventsQuery(after=after, kinds=named, partner=partner, **more)
+
+
+class FolderCalls(ABC):
+    """How what leaves and comes beside the API stands: by folders, and by webhooks."""
+
+    @abstractmethod
+    def _ask(self, operation: Operation[P, Q, B, A], path: P, query: Q, body: B | None = None) -> A:
+        """The answer to a call whose body, if it has one, is JSON."""
+
+    def folders(self) -> Sequence[Folder]:
+        """Folders that files are sent from and messages are written to, and how they stand."""
+        return self._ask(LIST_FOLDERS, _NOTHING, _NOTHING).folders
+
+    def webhooks(self) -> Sequence[Webhook]:
+        """Webhooks, and up to which event each was told."""
+        return self._ask(LIST_WEBHOOKS, _NOTHING, _NOTHING).webhooks
+
+    def deliveries(
+        self,
+        webhook: str,
+        *,
+        state: DeliveryState | None = None,
+        after: int = 0,
+        limit: int = 100,
+    ) -> DeliveryPage:
+        """What a webhook was told, in the order of events."""
+        query = DeliveriesQuery(state=state, after=after, limit=limit)
+        return self._ask(LIST_DELIVERIES, WebhookPath(webhook=webhook), query)
+
+    def replay_delivery(self, webhook: str, seq: int) -> Delivery:
+        """Tell a webhook an event once more, under the same id."""
+        path = DeliveryPath(webhook=webhook, seq=seq)
+        return self._ask(REPLAY_DELIVERY, path, _NOTHING)

@@ -79,7 +79,7 @@ from onceonly.api.operating import (
 from onceonly.api.operation import ARROW, LINES, A, B, Nothing, Operation, P, Q
 from onceonly.api.refusals import Refused
 from onceonly.api.words import ErrorWord, MessageState, Order, ProcessingState
-from onceonly.calls import BulkCalls, EventCalls
+from onceonly.calls import BulkCalls, EventCalls, FolderCalls
 from onceonly.documents import Document, Form
 from onceonly.message.errors import LocalError, OnceonlyError
 from onceonly.message.identity import JOB_NAME, is_job_name
@@ -127,7 +127,7 @@ class MessageChoice(TypedDict, total=False):
     until: str | None
 
 
-class Client(BulkCalls, EventCalls):
+class Client(BulkCalls, EventCalls, FolderCalls):
     """Calls one gateway. Use as a context manager.
 
     Every call raises `GatewayUnreachable`, or `LocalError` with the name that the gateway gave;

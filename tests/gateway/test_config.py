@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from base64 import b64encode
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,19 @@ from configuration_file import SMALLEST, read
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onceonly.gateway.config import Amqp, Limits, Smtp, StartTls, Tls
+from onceonly.api.events import USUAL_KINDS
+from onceonly.gateway.config import (
+    Amqp,
+    Drop,
+    Limits,
+    Pickup,
+    Ready,
+    Report,
+    Smtp,
+    StartTls,
+    Tls,
+    Webhook,
+)
 from onceonly.gateway.config.agreement_keys import EBXML_METHOD_URI
 from onceonly.gateway.config.keys import REPEATED, TABLES
 from onceonly.gateway.config.values import Illegal, duration_s
@@ -176,6 +189,35 @@ connections_max = 100
 connections_per_address_max = 20
 body_rate_min = 500
 
+[[pickup]]
+id = "orders"
+path = "out/orders"
+agreement = "tpa-ab-1"
+service = "Ordering"
+action = "NewOrder"
+conversation = "orders"
+content_type = "text/xml"
+ready = "settled"
+settle = 30
+interval = 5
+
+[[drop]]
+id = "invoices"
+path = "/srv/invoices"
+agreements = ["tpa-ab-1"]
+services = ["Billing"]
+actions = ["NewInvoice"]
+report = "in-progress"
+
+[[webhook]]
+id = "erp"
+url = "https://erp.example/hook?x=1"
+kinds = ["verdicts", "traffic"]
+secret_file = "erp.secret"
+trusted = "erp.pem"
+timeout = 3
+give_up_after = "P1D"
+
 [drill]
 clock_rate = 20
 clock_offset_file = "offset"
@@ -183,12 +225,16 @@ failpoints = ["after-commit:1", "before-publish:12"]
 """
 
 
+NOT_TOGETHER = {"secret"}
+"""Keys beside which another one of the file is not legal; they are read below."""
+
+
 def test_the_file_below_has_every_key():
     """Key by key, table by table, with other values than the defaults."""
     written = tomllib.loads(EVERYTHING)
     for table, keys in TABLES.items():
         values = written[table][0] if table in REPEATED else written[table]
-        assert set(values) == set(keys)
+        assert set(values) == set(keys) - NOT_TOGETHER
 
 
 @pytest.mark.statement("S0-18")
@@ -246,6 +292,60 @@ def test_every_key_is_read(tmp_path):
             when_complete=Remedy.WAIT,
         ),
     )
+
+
+def test_every_key_of_folders_is_read(tmp_path):
+    """What is put where, and what is written where; paths are relative to the file."""
+    found = read(tmp_path, EVERYTHING)
+    assert found.pickups == (
+        Pickup(
+            id="orders",
+            path=tmp_path / "out/orders",
+            agreement="tpa-ab-1",
+            service="Ordering",
+            action="NewOrder",
+            conversation="orders",
+            content_type="text/xml",
+            ready=Ready.SETTLED,
+            settle_s=30,
+            interval_s=5,
+        ),
+    )
+    assert found.drops == (
+        Drop(
+            id="invoices",
+            path=Path("/srv/invoices"),
+            agreements=("tpa-ab-1",),
+            services=("Billing",),
+            actions=("NewInvoice",),
+            report=Report.IN_PROGRESS,
+        ),
+    )
+
+
+def test_every_key_of_a_webhook_is_read(tmp_path):
+    """A secret is read as bytes, from this file or, when it is needed, from another one."""
+    (found,) = read(tmp_path, EVERYTHING).webhooks
+    key = b"0123456789abcdefghijklmn"
+    secret = "whsec_" + b64encode(key).decode()
+    (tmp_path / "erp.secret").write_text(f"{secret}\n{secret}\n", "ascii")
+    assert found == Webhook(
+        id="erp",
+        url="https://erp.example/hook?x=1",
+        kinds=("verdicts", "traffic"),
+        secrets=(),
+        secret_file=tmp_path / "erp.secret",
+        trusted=tmp_path / "erp.pem",
+        timeout_s=3,
+        give_up_after_s=86_400,
+    )
+    assert found.keys() == (key, key)
+    (tmp_path / "erp.secret").write_text("no secret", "ascii")
+    with pytest.raises(OSError, match="cannot be used"):
+        found.keys()
+    table = f'[[webhook]]\nid = "erp"\nurl = "http://127.0.0.1:1/"\nsecret = "{secret}"\n'
+    (plain,) = read(tmp_path, SMALLEST + table).webhooks
+    assert (plain.keys(), plain.kinds) == ((key,), USUAL_KINDS)
 
 
 def test_every_key_around_the_agreements_is_read(tmp_path):

@@ -20,6 +20,20 @@ user = "seller"
 
 [limits]
 
+[[pickup]]
+id = "orders"
+path = "orders"
+agreement = "tpa-ab-1"
+
+[[drop]]
+id = "invoices"
+path = "invoices"
+
+[[webhook]]
+id = "erp"
+url = "https://erp.example/hook"
+secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+
 [drill]
 """
 
@@ -337,6 +351,58 @@ WRONG = {
         "body_rate_min = 0",
         "colour = 1",
     ],
+    "pickup": [
+        'id = ""',
+        'id = "../orders"',
+        "id = 1",
+        'path = ""',
+        "path = 1",
+        'agreement = "tpa-xx-1"',
+        'agreement = "a b"',
+        'service = ""',
+        "service = 1",
+        'action = ""',
+        'conversation = "a b"',
+        "content_type = 1",
+        'ready = "done"',
+        'ready = "settled"',
+        "settle = 0",
+        "settle = 30",
+        "interval = 0",
+        "interval = 1.5",
+        'marker = ".done"',
+    ],
+    "drop": [
+        'id = "a/b"',
+        "path = 1",
+        'agreements = "tpa-ab-1"',
+        'agreements = ["tpa-xx-1"]',
+        "agreements = []",
+        "services = []",
+        "services = [1]",
+        'actions = ""',
+        'report = "not-started"',
+    ],
+    "webhook": [
+        'id = "a b"',
+        'url = "ftp://erp.example/"',
+        'url = "https://user:word@erp.example/"',
+        "kinds = []",
+        'kinds = "verdicts"',
+        'kinds = ["everything"]',
+        'kinds = ["verdicts", "verdicts"]',
+        'secret = "password"',
+        'secret = "whsec_c2hvcnQ="',
+        'secret = "whsec_!"',
+        "secret = []",
+        "secret = 7",
+        'secret_file = "beside"',
+        "trusted = 1",
+        "timeout = 0",
+        "timeout = 301",
+        'give_up_after = "P0D"',
+        'method = "GET"',
+    ],
     "drill": [
         "clock_rate = 0",
         "clock_rate = -1",
@@ -378,6 +444,26 @@ def test_a_wrong_line_is_refused_with_its_number_and_reason(tmp_path, table, lin
     where, reason = refusal(tmp_path, text)
     assert where == number
     assert reason.startswith(f"[{table}] {line.partition('=')[0].strip()} ")
+
+
+def test_a_webhook_has_a_secret_and_a_name_of_its_own(tmp_path):
+    """Nothing is posted without a signature."""
+    table = '[[webhook]]\nid = "erp"\nurl = "https://erp.example/hook"\n'
+    _, reason = refusal(tmp_path, SMALLEST + table)
+    assert "set secret or secret_file" in reason
+    table += 'secret_file = "erp.secret"\n'
+    _, reason = refusal(tmp_path, SMALLEST + table + table)
+    assert "there twice" in reason
+
+
+@pytest.mark.parametrize(
+    ("key", "word"), [('id = "invoices"', "there twice"), ('path = "./invoices"', "already")]
+)
+def test_two_folders_are_not_one(tmp_path, key, word):
+    """Neither by their names, nor by where they are: one would take what the other has written."""
+    text, _ = with_key("pickup", key)
+    _, reason = refusal(tmp_path, text)
+    assert word in reason
 
 
 @pytest.mark.statement("S0-71")

@@ -23,6 +23,7 @@ from nemesis_child import Command, Fork, Running
 from onceonly.api.messages import Receipt
 from onceonly.client import Client, GatewayUnreachable
 from onceonly.demo.gateways import free_ports
+from onceonly.gateway.config.keys import REPEATED
 
 AGREEMENT = "tpa-nemesis"
 CLOCK_RATE = 20
@@ -102,7 +103,7 @@ def configuration(ours: Site, theirs: Site, failpoints: Sequence[str], tables: T
     }
     lines: list[str] = []
     for name in {**usual, **tables}:
-        lines.append(f"[[{name}]]" if name == "agreement" else f"[{name}]")
+        lines.append(f"[[{name}]]" if name in REPEATED else f"[{name}]")
         keys = {**usual.get(name, {}), **tables.get(name, {})}
         lines += [
             f"{key} = {json.dumps(value)}" for key, value in keys.items() if value is not None

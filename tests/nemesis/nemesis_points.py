@@ -32,6 +32,19 @@ RECEIPT = ("before-receipt", "after-receipt")
 NOTICE = ("before-notice", "after-notice")
 """At the receiver whose application refuses a message."""
 
+FOLDERS = (
+    ("before-claim", "sender"),
+    ("after-claim", "sender"),
+    ("after-take-in", "sender"),
+    ("before-settle", "sender"),
+    ("before-drop", "receiver"),
+    ("after-drop", "receiver"),
+)
+"""When a file becomes a message, and a message files."""
+
+WEBHOOKS = ("before-post", "after-post")
+"""On the side that tells somebody what happens."""
+
 PURGE = ("before-purge", "after-purge", "after-clear")
 """On both sides, when what is over is forgotten."""
 

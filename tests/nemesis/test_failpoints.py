@@ -9,7 +9,7 @@ import signal
 import pytest
 from nemesis_evidence import check_exchange
 from nemesis_gateways import DEATH_S, Exchange, Gateway, insist
-from nemesis_points import BULK, NOTICE, ORDINARY, PURGE, RECEIPT, RECOVERY
+from nemesis_points import BULK, FOLDERS, NOTICE, ORDINARY, PURGE, RECEIPT, RECOVERY, WEBHOOKS
 
 from onceonly.client import Client, GatewayUnreachable
 from onceonly.gateway.drill import POINTS
@@ -18,7 +18,9 @@ from onceonly.gateway.drill import POINTS
 def test_every_failpoint_is_tried() -> None:
     """A new point without a case here would be a point that nobody has died at."""
     recovery = [point for point, _ in RECOVERY]
-    assert {*ORDINARY, *recovery, *RECEIPT, *NOTICE, *PURGE, *BULK} == set(POINTS)
+    folders = [point for point, _ in FOLDERS]
+    beside = {*BULK, *folders, *WEBHOOKS}
+    assert {*ORDINARY, *recovery, *RECEIPT, *NOTICE, *PURGE, *beside} == set(POINTS)
 
 
 def provoke(exchange: Exchange, victim: Gateway, point: str, message_id: str) -> None:

@@ -111,15 +111,17 @@ def test_the_configuration_example_of_the_reference_can_be_read(
     generated: dict[str, str], tmp_path: Path
 ) -> None:
     """The example at the top of the reference is a whole configuration."""
-    example, route, limits = blocks(generated["reference/configuration.md"], "toml")
+    example, route, limits, *outside = blocks(generated["reference/configuration.md"], "toml")
     file = tmp_path / "gateway.toml"
     file.write_text(example, "utf-8")
     assert set(tomllib.loads(example)["gateway"]) <= set(GATEWAY_KEYS)
     assert len(read_configuration(file).agreements) == 1
-    file.write_text(example.replace("111111111", "333333333") + route + limits, "utf-8")
+    first = example.replace("111111111", "333333333") + route + limits
+    file.write_text("\n".join([first, *outside]), "utf-8")
     found = read_configuration(file)
     assert len(found.routes) == 1
     assert found.limits != Limits()
+    assert [len(tables) for tables in (found.pickups, found.drops, found.webhooks)] == [1, 1, 1]
 
 
 def commands(group: click.Group, path: str = "onceonly") -> Iterator[tuple[str, click.Command]]:

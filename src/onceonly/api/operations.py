@@ -5,6 +5,7 @@ from typing import Any, Final
 from onceonly.api import backups, history, inbox, jobs, lists, messages, operating
 from onceonly.api.bulk_operations import BULK_OPERATIONS
 from onceonly.api.event_operations import LIST_EVENTS
+from onceonly.api.folder_operations import LIST_FOLDERS
 from onceonly.api.operation import (
     ANY,
     ARROW,
@@ -19,6 +20,7 @@ from onceonly.api.operation import (
     Operation,
     P,
 )
+from onceonly.api.webhook_operations import WEBHOOK_OPERATIONS
 from onceonly.api.words import ProcessingState
 from onceonly.message.word import Word
 
@@ -624,6 +626,8 @@ OPERATIONS: Final[tuple[AnyOperation, ...]] = (
     START_BACKUP,
     LIST_BACKUPS,
     GET_BACKUP,
+    LIST_FOLDERS,
+    *WEBHOOK_OPERATIONS,
     GET_HEALTH,
     GET_READINESS,
     GET_METRICS,

@@ -13,6 +13,7 @@ from onceonly.cli.completion import completion
 from onceonly.cli.doctor import doctor
 from onceonly.cli.errors import errors
 from onceonly.cli.exits import MEANINGS, Exit, Failure
+from onceonly.cli.folder import folder
 from onceonly.cli.gateway_option import configuration_option, load_configuration
 from onceonly.cli.inbox import inbox
 from onceonly.cli.incident import incident
@@ -27,6 +28,7 @@ from onceonly.cli.output import complain, complain_of_bug, put, say
 from onceonly.cli.package import package
 from onceonly.cli.partner import partner
 from onceonly.cli.simulate import simulate
+from onceonly.cli.webhook import webhook
 from onceonly.message.profile import PROFILES, Profile, profile_named
 
 _EXIT_CODES = "  ".join(f"{code.value} {meaning}\n" for code, meaning in MEANINGS.items())
@@ -152,6 +154,8 @@ def demo(**options: object) -> None:
 for command in (advise, pack, verify):
     lake.add_command(command)
 for command in (send, message, bulk, inbox, job, partner, lake, backup, restore):
+    cli.add_command(command)
+for command in (folder, webhook):
     cli.add_command(command)
 for command in (errors, package, doctor, completion, simulate):
     cli.add_command(command)

@@ -16,6 +16,7 @@ from onceonly.gateway.config import Configuration
 from onceonly.gateway.config.values import is_loopback
 from onceonly.gateway.lake_files import reader_of
 from onceonly.gateway.transports import longest_s
+from onceonly.gateway.webhooks.posting import Poster
 from onceonly.message.agreement import Agreement, Route
 from onceonly.store.contract.conditions import StoreRefused
 from onceonly.store.sqlite.look import look_at
@@ -33,6 +34,12 @@ def problems_of(configuration: Configuration) -> Iterator[str]:
         reader_of(configuration.lake_group)
     except OSError as error:
         yield str(error)
+    for webhook in configuration.webhooks:
+        try:
+            webhook.keys()
+            Poster(webhook.url, trusted=webhook.trusted, timeout_s=webhook.timeout_s)
+        except OSError as error:
+            yield f"webhook {webhook.id}: {error}"
     try:
         look_at(configuration.store, str(configuration.party[0]))
     except StoreRefused as error:
@@ -49,6 +56,18 @@ def warnings_of(configuration: Configuration) -> Iterator[str]:
     unwritable = _why_unwritable(configuration.lake)
     if unwritable is not None:
         yield f"lake: {unwritable}; journal rows stay in the store until it can be written"
+    folders = [(one.id, one.path) for one in configuration.pickups]
+    folders += [(one.id, one.path) for one in configuration.drops]
+    for name, path in folders:
+        why = _why_closed(path)
+        if why is not None:
+            yield f"folder {name}: {why}; nothing is done in it until that is mended"
+    for webhook in configuration.webhooks:
+        if webhook.url.startswith("http:") and not is_loopback(webhook.url):
+            yield (
+                f"webhook {webhook.id}: url is http: whoever stands on that way can read what is "
+                "told, and keep it from its receiver"
+            )
     for agreement in configuration.agreements:
         yield from _doubts(f"agreement {agreement.id}", agreement)
         if _is_reached(configuration) and _can_be_closed(agreement):
@@ -112,6 +131,17 @@ def _why_unwritable(lake: str) -> str | None:
             return None
     except OSError as error:
         return f"{lake} cannot be written: {error.strerror}"
+
+
+def _why_closed(folder: Path) -> str | None:
+    """Why no file can be put or renamed there; None if it can."""
+    if not folder.is_dir():
+        return f"{folder} is no folder that is there"
+    try:
+        with TemporaryFile(dir=folder):
+            return None
+    except OSError as error:
+        return f"{folder} cannot be written: {error.strerror}"
 
 
 def _doubts(named: str, one: Agreement | Route) -> Iterator[str]:

@@ -33,8 +33,21 @@ POINTS = (
     "after-bulk-item",
     "before-publish",
     "after-publish",
+    "before-claim",
+    "after-claim",
+    "after-take-in",
+    "before-settle",
+    "before-drop",
+    "after-drop",
+    "before-post",
+    "after-post",
 )
 """All points; the configuration refuses others.
+
+"claim" is a document of a pickup folder that becomes ours: at `before` its note is durable, at
+`after` it is moved. At "after-take-in" its message is stored, at "before-settle" its verdict is in
+the result file. "drop" is a message that appears in a drop folder. "post" is an event that is told
+to a webhook: at `after` the outcome is not noted yet.
 
 "commit" is a commit that stores a message or lets something leave: at `before` everything is
 written, at `after` nothing has left yet. "verdict" is the commit of what a partner said about one

@@ -47,6 +47,9 @@ def _found(configuration: Configuration) -> Iterator[OpenFile]:
         yield from _look(Path(configuration.lake), OTHERS, "o-rwx", is_deep=True)
     if has_secrets(configuration):
         yield from _look(configuration.path, OTHERS, "o-rwx")
+    for webhook in configuration.webhooks:
+        if webhook.secret_file is not None:
+            yield from _look(webhook.secret_file, OTHERS, "o-rwx")
     if configuration.tls is not None and configuration.tls.key is not None:
         yield from _look(configuration.tls.key, OTHERS, "o-rwx")
 
@@ -60,7 +63,8 @@ def has_secrets(configuration: Configuration) -> bool:
     """Whether the configuration file contains a password or token."""
     smtp, amqp = configuration.smtp, configuration.amqp
     passwords = () if smtp is None else (smtp.password, smtp.listen_password)
-    return any((configuration.api_token, *passwords, amqp is not None))
+    secrets = [one.secrets for one in configuration.webhooks]
+    return any((configuration.api_token, *passwords, *secrets, amqp is not None))
 
 
 def _look(

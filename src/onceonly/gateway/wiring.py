@@ -21,6 +21,9 @@ from onceonly.gateway.descriptors import shares
 from onceonly.gateway.desk import Desk
 from onceonly.gateway.drill import Failpoints
 from onceonly.gateway.error_posts import ErrorPosts
+from onceonly.gateway.folders.drop import DropFolder
+from onceonly.gateway.folders.folders import Folders, owner_of
+from onceonly.gateway.folders.pickup import PickupFolder
 from onceonly.gateway.growth import Growth
 from onceonly.gateway.incoming.arrivals import Arrivals
 from onceonly.gateway.incoming.doorstep import Doorstep
@@ -44,6 +47,9 @@ from onceonly.gateway.relaying.whereabouts import Whereabouts
 from onceonly.gateway.surroundings import Surroundings
 from onceonly.gateway.tasks import Tasks
 from onceonly.gateway.transports import sending_transport
+from onceonly.gateway.webhooks.posting import Poster
+from onceonly.gateway.webhooks.webhook import Told
+from onceonly.gateway.webhooks.webhooks import Webhooks
 from onceonly.steps.agreements import Agreements
 from onceonly.steps.ground import House
 from onceonly.steps.routes import Routes, as_agreement
@@ -51,6 +57,7 @@ from onceonly.steps.rows import Rows
 from onceonly.store.contract.conditions import StoreFailed, StoreRefused
 from onceonly.store.contract.copying import CopyableStore
 from onceonly.store.contract.store import Store
+from onceonly.store.contract.webhooks import WebhookSnapshot
 from onceonly.store.files import make_parents
 from onceonly.store.group import GroupCommit
 from onceonly.store.spool import Spool
@@ -83,6 +90,8 @@ class Gateway:
     clock: Clock
     tasks: Tasks
     backups: Backups
+    folders: Folders
+    webhooks: Webhooks
     api: Api
     access: Access
 
@@ -172,6 +181,8 @@ def join(
         bugs=bugs,
     )
     backups = _backups(configuration, store, office, tasks)
+    folders = _folders(configuration, desk, submissions, around.spool, tasks, bugs)
+    webhooks = _webhooks(configuration, desk, tasks, bugs)
     return Gateway(
         configuration=configuration,
         store=store,
@@ -196,6 +207,8 @@ def join(
         clock=around.clock,
         tasks=tasks,
         backups=backups,
+        folders=folders,
+        webhooks=webhooks,
         api=Api(
             store=store,
             spool=around.spool,
@@ -206,6 +219,8 @@ def join(
             bulks=bulks,
             operations=operations,
             backups=backups,
+            folders=folders,
+            webhooks=webhooks,
             payload_bytes_max=configuration.payload_bytes_max,
         ),
         access=Access(
@@ -307,6 +322,43 @@ def _backups(configuration: Configuration, store: Store, office: Office, tasks: 
         spool=spool_of(configuration.store),
         folder=configuration.backups,
     )
+
+
+def _folders(
+    configuration: Configuration,
+    desk: Desk,
+    submissions: Submissions,
+    spool: Spool,
+    tasks: Tasks,
+    bugs: Bugs,
+) -> Folders:
+    drops, bytes_max = configuration.drops, configuration.payload_bytes_max
+    return Folders(
+        [
+            PickupFolder(one, desk=desk, submissions=submissions, spool=spool, bytes_max=bytes_max)
+            for one in configuration.pickups
+        ],
+        [DropFolder(one, desk=desk, spool=spool, is_ours=owner_of(drops, one)) for one in drops],
+        tasks=tasks,
+        bugs=bugs,
+    )
+
+
+def _webhooks(configuration: Configuration, desk: Desk, tasks: Tasks, bugs: Bugs) -> Webhooks:
+    """The webhooks. Raises `OSError` for a secret or certificates that cannot be used."""
+    wanted = configuration.webhooks
+    if wanted and not isinstance(desk.snapshot(), WebhookSnapshot):
+        raise StoreRefused("this store cannot remember what webhooks were told")
+    told = [
+        Told(
+            one,
+            desk=desk,
+            poster=Poster(one.url, trusted=one.trusted, timeout_s=one.timeout_s),
+            keys=one.keys(),
+        )
+        for one in wanted
+    ]
+    return Webhooks(told, desk=desk, tasks=tasks, bugs=bugs)
 
 
 def _retention(configuration: Configuration) -> Retention:

@@ -47,6 +47,7 @@ from onceonly.gateway.api.bounds import announced, read_on, read_whole
 from onceonly.gateway.api.bulk_calls import BulkCalls
 from onceonly.gateway.api.declared import from_members, from_path, from_texts
 from onceonly.gateway.api.event_calls import EventCalls
+from onceonly.gateway.api.folder_calls import FolderCalls
 from onceonly.gateway.api.forms import HEADER_BYTES_MAX, HEADER_PART, form_of
 from onceonly.gateway.api.job_calls import JobCalls
 from onceonly.gateway.api.list_calls import (
@@ -72,6 +73,7 @@ from onceonly.gateway.api.reading import (
     too_large,
 )
 from onceonly.gateway.api.serving import Asked, Call, calls_of, serves
+from onceonly.gateway.api.webhook_calls import WebhookCalls
 from onceonly.gateway.application.bulk import Bulks
 from onceonly.gateway.application.following import Following
 from onceonly.gateway.application.inbox import Inbox
@@ -79,6 +81,8 @@ from onceonly.gateway.application.jobs import Jobs
 from onceonly.gateway.application.operations import Operations
 from onceonly.gateway.application.submissions import Part, Submission, Submissions
 from onceonly.gateway.backups import Backups
+from onceonly.gateway.folders.folders import Folders
+from onceonly.gateway.webhooks.webhooks import Webhooks
 from onceonly.message.errors import LocalError
 from onceonly.message.identity import Pair
 from onceonly.protocol.receiving import ProcessingState
@@ -98,7 +102,7 @@ READERS_MAX = 4
 """Most calls that read the store at the same time, so that threads are left for payloads."""
 
 
-class Api(ListCalls, JobCalls, BackupCalls, EventCalls, BulkCalls):
+class Api(ListCalls, JobCalls, BackupCalls, FolderCalls, WebhookCalls, EventCalls, BulkCalls):
     """The routes over the parts that they read."""
 
     def __init__(  # noqa: PLR0913 - because the API is the face of all these parts
@@ -113,6 +117,8 @@ class Api(ListCalls, JobCalls, BackupCalls, EventCalls, BulkCalls):
         bulks: Bulks,
         operations: Operations,
         backups: Backups,
+        folders: Folders,
+        webhooks: Webhooks,
         payload_bytes_max: int,
     ) -> None:
         self._store = store
@@ -124,6 +130,8 @@ class Api(ListCalls, JobCalls, BackupCalls, EventCalls, BulkCalls):
         self._bulks = bulks
         self._operations = operations
         self._backups = backups
+        self._folders = folders
+        self._webhooks = webhooks
         self._payload_bytes_max = payload_bytes_max
         self._readers = asyncio.Semaphore(READERS_MAX)
 

@@ -9,7 +9,10 @@ from onceonly.gateway.config.configuration import (
     read_configuration,
 )
 from onceonly.gateway.config.file import ConfigurationError
+from onceonly.gateway.config.folder_keys import Ready, Report
+from onceonly.gateway.config.folders import Drop, Pickup
 from onceonly.gateway.config.transports import Amqp, Smtp, StartTls, Tls
+from onceonly.gateway.config.webhooks import Webhook
 
 __all__ = [
     "Amqp",
@@ -17,10 +20,15 @@ __all__ = [
     "Configuration",
     "ConfigurationError",
     "Drill",
+    "Drop",
     "Limits",
+    "Pickup",
+    "Ready",
+    "Report",
     "Smtp",
     "StartTls",
     "Tls",
+    "Webhook",
     "read_client_settings",
     "read_configuration",
 ]

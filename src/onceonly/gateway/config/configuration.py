@@ -13,6 +13,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from onceonly.gateway.config.file import ConfigurationFile, Table
+from onceonly.gateway.config.folders import Drop, Pickup, drops_of, pickups_of
 from onceonly.gateway.config.terms import route_terms_of, terms_of
 from onceonly.gateway.config.transports import (
     Amqp,
@@ -24,6 +25,7 @@ from onceonly.gateway.config.transports import (
     tls_of,
 )
 from onceonly.gateway.config.values import is_loopback, is_wildcard
+from onceonly.gateway.config.webhooks import Webhook, webhooks_of
 from onceonly.message.agreement import Agreement, Route
 from onceonly.message.identity import PartyId
 from onceonly.message.profile import Profile
@@ -87,6 +89,9 @@ class Configuration:
     """Names by which callers may reach the API, besides addresses and `localhost`."""
     lake_group: str | None = None
     """The group that may read what is published; None: that of the process."""
+    pickups: tuple[Pickup, ...] = ()
+    drops: tuple[Drop, ...] = ()
+    webhooks: tuple[Webhook, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +121,8 @@ def read_configuration(path: Path) -> Configuration:
         _check_callers(gateway, tables, tls)
     check_mail(gateway, agreement_tables, route_tables, smtp)
     _check_neighbours(gateway, agreement_tables, route_tables)
+    named = {one.id for one in agreements}
+    pickups = pickups_of(file.tables("pickup"), directory, named)
     return Configuration(
         path=file.path,
         party=party,
@@ -142,6 +149,9 @@ def read_configuration(path: Path) -> Configuration:
         forget_job_after_s=gateway["forget_job_after"],
         api_hosts=gateway["api_hosts"],
         lake_group=gateway["lake_group"],
+        pickups=pickups,
+        drops=drops_of(file.tables("drop"), directory, named, pickups),
+        webhooks=webhooks_of(file.tables("webhook"), directory),
     )
 
 

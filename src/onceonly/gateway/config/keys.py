@@ -6,21 +6,26 @@ The reader and the reference page are made from these tables; a key that is not 
 
 from onceonly.gateway.config import values as read
 from onceonly.gateway.config.agreement_keys import AGREEMENT_KEYS
+from onceonly.gateway.config.folder_keys import DROP_KEYS, PICKUP_KEYS
 from onceonly.gateway.config.key import DURATION, ENDPOINT, FLAG, PARTIES, Key, table_of
 from onceonly.gateway.config.route_keys import ROUTE_KEYS
+from onceonly.gateway.config.webhook_keys import WEBHOOK_KEYS
 from onceonly.gateway.drill import POINTS
 
 __all__ = [
     "AGREEMENT_KEYS",
     "AMQP_KEYS",
     "DRILL_KEYS",
+    "DROP_KEYS",
     "GATEWAY_KEYS",
     "LIMITS_KEYS",
+    "PICKUP_KEYS",
     "REPEATED",
     "ROUTE_KEYS",
     "SMTP_KEYS",
     "TABLES",
     "TLS_KEYS",
+    "WEBHOOK_KEYS",
     "Key",
 ]
 
@@ -377,9 +382,12 @@ TABLES = {
     "amqp": AMQP_KEYS,
     "tls": TLS_KEYS,
     "limits": LIMITS_KEYS,
+    "pickup": PICKUP_KEYS,
+    "drop": DROP_KEYS,
+    "webhook": WEBHOOK_KEYS,
     "drill": DRILL_KEYS,
 }
 """Keys of every table of the file."""
 
-REPEATED = ("agreement", "route")
+REPEATED = ("agreement", "route", "pickup", "drop", "webhook")
 """Tables that are written `[[name]]`, once for each."""

@@ -35,9 +35,12 @@ from onceonly.store.sqlite import mapping
 from onceonly.store.sqlite.bulk import SqliteBulkReading
 from onceonly.store.sqlite.job_reading import SqliteJobReading
 from onceonly.store.sqlite.lists import SqliteLists
+from onceonly.store.sqlite.webhooks import SqliteWebhookReading
 
 
-class SqliteSnapshot(SqliteLists, SqliteBulkReading, SqliteJobReading, Snapshot):
+class SqliteSnapshot(
+    SqliteLists, SqliteBulkReading, SqliteJobReading, SqliteWebhookReading, Snapshot
+):
     """Reads over one connection, used by one thread at a time."""
 
     def find_outbound(self, message_id: str) -> OutboundEntry | None:

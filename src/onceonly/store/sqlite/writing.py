@@ -43,6 +43,7 @@ from onceonly.store.sqlite.kept import Carried, KeptContent, WorkingSet
 from onceonly.store.sqlite.listing import IN_STRETCH, STRETCH_BITS
 from onceonly.store.sqlite.mapping import Way
 from onceonly.store.sqlite.reading import SqliteSnapshot
+from onceonly.store.sqlite.webhooks import SqliteWebhookWriting
 
 _NO_RESPONSE = (None, None, None)
 _ADD_BODY = {
@@ -74,7 +75,9 @@ _FORGET_TRANSIT = (
 """In this order, since each key is found by rows that are deleted after it."""
 
 
-class SqliteTransaction(SqliteBulkWriting, SqliteJobWriting, SqliteSnapshot, Transaction):
+class SqliteTransaction(
+    SqliteBulkWriting, SqliteJobWriting, SqliteWebhookWriting, SqliteSnapshot, Transaction
+):
     """One write transaction, on the one writer connection."""
 
     def __init__(

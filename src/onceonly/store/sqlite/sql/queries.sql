@@ -947,3 +947,37 @@ DELETE FROM bulk_item WHERE bulk = ?1 AND item IN
 
 -- name: forget_bulk
 DELETE FROM bulk WHERE number = ?
+
+-- name: find_webhook
+SELECT seq FROM webhook WHERE id = ?
+
+-- name: put_webhook
+INSERT INTO webhook (id, seq) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET seq = excluded.seq
+
+-- name: find_delivery
+SELECT webhook, seq, state, attempts, first_at, last_at, status_code, reason
+  FROM delivery WHERE webhook = ? AND seq = ?
+
+-- name: put_delivery
+INSERT INTO delivery (webhook, seq, state, attempts, first_at, last_at, status_code, reason)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+  ON CONFLICT (webhook, seq) DO UPDATE SET state = excluded.state, attempts = excluded.attempts,
+    first_at = excluded.first_at, last_at = excluded.last_at,
+    status_code = excluded.status_code, reason = excluded.reason
+
+-- name: list_deliveries
+SELECT webhook, seq, state, attempts, first_at, last_at, status_code, reason
+  FROM delivery WHERE webhook = ? AND seq > ? ORDER BY seq LIMIT ?
+
+-- name: list_deliveries_in
+SELECT webhook, seq, state, attempts, first_at, last_at, status_code, reason
+  FROM delivery INDEXED BY delivery_by_state
+  WHERE webhook = ? AND state = ? AND seq > ? ORDER BY seq LIMIT ?
+
+-- name: find_kept_delivery
+SELECT seq FROM delivery INDEXED BY delivery_by_state
+  WHERE webhook = ? AND state = 'delivered' ORDER BY seq DESC LIMIT 1 OFFSET ?
+
+-- name: forget_deliveries
+DELETE FROM delivery INDEXED BY delivery_by_state
+  WHERE webhook = ? AND state = 'delivered' AND seq <= ?

@@ -1,0 +1,1 @@
+"""Folders: their files are sent as messages, and received messages become files."""

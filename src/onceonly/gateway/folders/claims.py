@@ -1,0 +1,205 @@
+"""A document of a pickup folder as it becomes ours: the steps on the disk, each safe from a kill.
+
+Knows files and must not know messages. A document `x.xml` is *claimed* by three steps: a folder of
+its own below `sending`, with a durable note in it that says what is being claimed and under which
+MessageId; then the header, the marker and at last the document itself are renamed into it. A rename
+has happened or not, so after a kill the note says which of them are left, and the claim goes on
+under the same MessageId. A file of the same name that is put there later is another document, even
+with the same bytes: whoever puts it there wants it sent.
+
+When the verdict is there, the whole folder is renamed to `sent` or `failed`, below the day.
+"""
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from errno import ENOTDIR
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from onceonly.gateway.folders import durable
+from onceonly.gateway.folders.names import FAILED, HEADER, MARKER, SENDING, SENT, result_name
+from onceonly.message.instant import to_datetime
+from onceonly.message.word import Word
+
+NOTE: Final = ".claim.json"
+
+CHUNK_BYTES: Final = 1 << 18
+
+FILES_MAX: Final = 99
+"""Most files of a document that is a folder: a package has at most 99 payloads."""
+
+HEADER_BYTES_MAX: Final = 64 << 10
+"""Longest header file; the API's limit is the same."""
+
+
+class Unfit(Exception):  # noqa: N818 - because it is a verdict on a document
+    """The document can never be sent; the text says why."""
+
+
+class Note(Word):
+    """What a claim is about; `name` in hexadecimal, since a file's name may be any bytes."""
+
+    name: str
+    message_id: str
+    claimed_at: int
+
+
+class Claim(Word):
+    """A document that is ours."""
+
+    folder: Path
+    note: Note
+
+    @property
+    def name(self) -> str:
+        """The name under which it was put there."""
+        return os.fsdecode(bytes.fromhex(self.note.name))
+
+    @property
+    def document(self) -> Path:
+        """The document: a file, or a folder of several."""
+        return self.folder / self.name
+
+    @property
+    def result(self) -> Path:
+        """The file that says what became of it."""
+        return self.folder / result_name(self.name)
+
+
+def prepare(folder: Path) -> None:
+    """Make the folders below a pickup folder, which itself must be there.
+
+    Raises `NotADirectoryError` for a symbolic link in their place: it could lead anywhere.
+    """
+    for name in (SENDING, SENT, FAILED):
+        durable.make_folder(folder / name)
+        if not stat.S_ISDIR((folder / name).lstat().st_mode):
+            raise NotADirectoryError(ENOTDIR, os.strerror(ENOTDIR), str(folder / name))
+
+
+def claim(folder: Path, name: str, message_id: str, at: int, reach: Callable[[str], None]) -> Claim:
+    """Make the document ours; its name is free for the next one after this."""
+    note = Note(os.fsencode(name).hex(), message_id, at)
+    day = to_datetime(at).strftime("%Y%m%dT%H%M%SZ")
+    ours = folder / SENDING / f"{day}-{message_id.partition('@')[0]}"
+    durable.make_folder(ours)
+    durable.write_new(ours / f"{NOTE}.tmp", (msgspec.json.encode(note),))
+    (ours / f"{NOTE}.tmp").rename(ours / NOTE)
+    durable.sync_folder(ours)
+    reach("before-claim")
+    claimed = Claim(ours, note)
+    gather(folder, claimed)
+    reach("after-claim")
+    return claimed
+
+
+def gather(folder: Path, claimed: Claim) -> None:
+    """Bring what belongs to the document into the claim's folder; again, it does what is left.
+
+    The document comes last: once it is there, nothing is left.
+    """
+    name = claimed.name
+    if not os.path.lexists(claimed.document):
+        for one in (name + HEADER, name + MARKER, name):
+            if os.path.lexists(folder / one) and not os.path.lexists(claimed.folder / one):
+                (folder / one).rename(claimed.folder / one)
+    durable.sync_folder(claimed.folder)
+    durable.sync_folder(folder)
+
+
+def list_claims(folder: Path) -> Iterator[Claim]:
+    """The claims that a stop or a kill left, in the order in which they were made.
+
+    One that was begun and has no note has claimed nothing, and is dropped.
+    """
+    for ours in sorted((folder / SENDING).iterdir()):
+        if not ours.is_dir() or ours.is_symlink():
+            continue
+        try:
+            note = msgspec.json.decode((ours / NOTE).read_bytes(), type=Note)
+        except FileNotFoundError:
+            (ours / f"{NOTE}.tmp").unlink(missing_ok=True)
+            ours.rmdir()
+            continue
+        except msgspec.MsgspecError as error:
+            raise OSError(f"{ours / NOTE} is not as we wrote it: {error}") from error
+        yield Claim(ours, note)
+
+
+def files_of(claimed: Claim) -> list[Path]:
+    """The files of the document, in the order of their names; a folder has a payload in each.
+
+    Raises `Unfit` for what is no file, and for a folder without files or with too many.
+    """
+    document = claimed.document
+    try:
+        mode = document.lstat().st_mode
+    except FileNotFoundError as error:
+        raise Unfit("it was taken away while it was claimed") from error
+    if not stat.S_ISDIR(mode):
+        return [document]
+    files = sorted(document.iterdir())
+    if not 0 < len(files) <= FILES_MAX:
+        raise Unfit(f"it is a folder of {len(files)} files; legal are 1 to {FILES_MAX}")
+    return files
+
+
+def read(path: Path, write: Callable[[bytes], Any]) -> None:
+    """Pass the bytes of one file on, in pieces.
+
+    Raises `Unfit` for what is no file of bytes, is empty, must not be read or changes meanwhile. A
+    symbolic link is not followed: it may lead to a file that is nobody's to send.
+    """
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        if stat.S_ISLNK(path.lstat().st_mode):
+            raise Unfit("it is a symbolic link") from error
+        if isinstance(error, PermissionError):
+            raise Unfit("it must not be read by us") from error
+        if stat.S_ISSOCK(path.lstat().st_mode):
+            raise Unfit("it is no file of bytes") from error
+        raise
+    try:
+        before = os.fstat(file)
+        if not stat.S_ISREG(before.st_mode):
+            raise Unfit("it is no file of bytes")
+        if not before.st_size:
+            raise Unfit("it is empty")
+        while chunk := os.read(file, CHUNK_BYTES):
+            write(chunk)
+        after = os.fstat(file)
+        if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
+            raise Unfit("it was written to after it was said to be whole")
+    finally:
+        os.close(file)
+
+
+def header_of(claimed: Claim) -> bytes | None:
+    """The bytes of the header file, or None. Raises `Unfit` as `read` does, or if too long."""
+    path = claimed.folder / (claimed.name + HEADER)
+    if not os.path.lexists(path):
+        return None
+    pieces: list[bytes] = []
+
+    def take(chunk: bytes) -> None:
+        pieces.append(chunk)
+        if sum(map(len, pieces)) > HEADER_BYTES_MAX:
+            raise Unfit(f"it has more than {HEADER_BYTES_MAX} bytes")
+
+    try:
+        read(path, take)
+    except Unfit as error:
+        raise Unfit(f"its header: {error}") from error
+    return b"".join(pieces)
+
+
+def settle(folder: Path, claimed: Claim, *, is_sent: bool) -> None:
+    """Move the claim to where its verdict belongs, in one step."""
+    day = to_datetime(claimed.note.claimed_at).strftime("%Y-%m-%d")
+    there = folder / (SENT if is_sent else FAILED) / day
+    durable.make_folder(there)
+    durable.move(claimed.folder, there / claimed.folder.name)

@@ -1,0 +1,56 @@
+"""Files that others watch: written under a hidden name, made durable, and renamed in one step.
+
+Every function blocks on the disk, so a caller with an event loop runs it in a thread. All of them
+raise `OSError`.
+"""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in the folder durable."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def make_folder(folder: Path) -> None:
+    """Make the folder, unless it exists, with a durable name; its parent must be there."""
+    try:
+        folder.mkdir()
+    except FileExistsError:
+        return
+    sync_folder(folder.parent)
+
+
+def write_new(path: Path, chunks: Iterable[bytes]) -> None:
+    """Write a durable file; the caller syncs the folder. An unfinished one is written over."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+    file = os.open(path, flags, 0o666)
+    try:
+        for chunk in chunks:
+            rest = memoryview(chunk)
+            while rest:
+                rest = rest[os.write(file, rest) :]
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def replace(path: Path, content: bytes) -> None:
+    """Give the file this content in one step, durably: a reader sees the old or the new one."""
+    hidden = path.with_name(f".{path.name}.tmp" if len(path.name) < 200 else ".result.tmp")
+    write_new(hidden, (content,))
+    hidden.rename(path)
+    sync_folder(path.parent)
+
+
+def move(old: Path, new: Path) -> None:
+    """Rename a file or folder within one file system, durably in both places."""
+    old.rename(new)
+    sync_folder(new.parent)
+    sync_folder(old.parent)

@@ -1,0 +1,95 @@
+"""What both kinds of folders are to their gateway: work that goes on until the gateway stops.
+
+A folder that cannot be used, for any reason of the file system, is no reason for the gateway to
+stop: it is noted, shown to operators, and tried again.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, Final
+
+import structlog
+
+from onceonly.gateway.clock import Clock
+from onceonly.store.contract.conditions import StoreFull, StoreRefused
+from onceonly.store.lock import StoreLock
+
+LOCK: Final = ".onceonly.lock"
+
+RETRY_S: Final = 5.0
+"""Seconds until a folder is tried again that could not be used."""
+
+log: Any = structlog.get_logger("onceonly")
+
+
+class Trouble(Exception):  # noqa: N818 - because it is a condition that ends
+    """The folder cannot be used now; the text says why."""
+
+
+class Watch:
+    """One folder: works in it while its lock is held, and knows how it goes."""
+
+    def __init__(self, *, folder_id: str, path: Path, clock: Clock) -> None:
+        self.id = folder_id
+        self.path = path
+        self.done = 0
+        self.failed = 0
+        self.waiting = 0
+        self.last_at: int | None = None
+        self.trouble: str | None = None
+        self._clock = clock
+        self._stop = asyncio.Event()
+
+    def is_stopped(self) -> bool:
+        """Whether nothing more may be begun."""
+        return self._stop.is_set()
+
+    def stop(self) -> None:
+        """Begin nothing more; what is under way ends."""
+        self._stop.set()
+
+    async def pause(self, seconds: float) -> None:
+        """Wait so long, or until the stop."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._stop.wait()
+        except TimeoutError:
+            return
+
+    async def keep_working(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Hold the folder's lock and do `work`, again after each trouble, until the stop."""
+        while not self.is_stopped():
+            try:
+                await self._hold(work)
+            except (Trouble, StoreFull, OSError) as error:
+                self.note(str(error))
+            await self.pause(RETRY_S)
+
+    async def _hold(self, work: Callable[[], Awaitable[None]]) -> None:
+        try:
+            # The folder itself is never made: a path that is not mounted must not become another.
+            lock = await asyncio.to_thread(StoreLock, self.path / LOCK)
+        except StoreRefused as error:
+            # Another gateway, or this one twice: its documents would be claimed by both.
+            raise Trouble(str(error).replace("the store is", "the folder is")) from error
+        try:
+            await work()
+        finally:
+            lock.release()
+
+    def note(self, trouble: str | None) -> None:
+        """Remember why nothing is done, or that all is well; each change has a line in the log."""
+        if trouble == self.trouble:
+            return
+        self.trouble = trouble
+        if trouble is None:
+            log.info("folder works again", folder=self.id)
+        else:
+            log.warning("folder cannot be used", folder=self.id, error=trouble)
+
+    def count(self, *, is_done: bool) -> None:
+        """Count a document or message that is finished."""
+        self.done += is_done
+        self.failed += not is_done
+        self.last_at = self._clock.at()

@@ -1,0 +1,124 @@
+"""All webhooks of one gateway: started after it is ready, stopped when it drains, and shown."""
+
+from collections.abc import Sequence
+from functools import partial
+from urllib.parse import urlsplit
+
+from onceonly.api import webhooks as shapes
+from onceonly.api.events import KIND_OF
+from onceonly.gateway.bugs import Bugs
+from onceonly.gateway.desk import Desk
+from onceonly.gateway.shapes import instant, text_of, word
+from onceonly.gateway.tasks import Tasks
+from onceonly.gateway.webhooks.webhook import Told, deliveries_of
+from onceonly.message.errors import LocalError
+from onceonly.steps.webhooks import ask_replay
+from onceonly.store.contract.store import Snapshot
+from onceonly.store.contract.webhooks import DeliveryState, WebhookDelivery
+
+PLACE = "telling a webhook"
+
+AFTER_BUG_S = 60.0
+"""Pause after a bug: what meets it once probably meets it again."""
+
+
+class Webhooks:
+    """The webhooks, each with a task of its own."""
+
+    def __init__(self, told: Sequence[Told], *, desk: Desk, tasks: Tasks, bugs: Bugs) -> None:
+        self._told = {one.wanted.id: one for one in told}
+        self._desk = desk
+        self._tasks = tasks
+        self._bugs = bugs
+
+    def start(self) -> None:
+        """Begin to tell what happens."""
+        for told in self._told.values():
+            self._tasks.start(self._work(told), place=PLACE)
+
+    def stop(self) -> None:
+        """Begin no further attempt."""
+        for told in self._told.values():
+            told.stop()
+
+    async def _work(self, told: Told) -> None:
+        try:
+            while not told.is_stopped():
+                await self._bugs.contain(PLACE, told.work(), partial(_rest, told))
+        finally:
+            await told.close()
+
+    def list_shapes(self) -> shapes.WebhookList:
+        """How every webhook stands; reads the store."""
+        snapshot = self._desk.snapshot()
+        found = tuple(_shape(told, snapshot) for told in self._told.values())
+        return shapes.WebhookList(webhooks=found)
+
+    def list_deliveries(
+        self, webhook: str, after: int, limit: int, state: DeliveryState | None
+    ) -> shapes.DeliveryPage:
+        """A page of deliveries; reads the store. Raises `LocalError` (NotFound)."""
+        snapshot = self._desk.snapshot()
+        self._get(webhook)
+        known = deliveries_of(snapshot)
+        found = known.list_deliveries(webhook, after, limit + 1, state)
+        return shapes.DeliveryPage(
+            deliveries=tuple(map(delivery_shape, found[:limit])),
+            next_after=found[limit - 1].seq if len(found) > limit else None,
+        )
+
+    async def replay(self, webhook: str, seq: int) -> shapes.Delivery:
+        """Tell the event once more, now; one whose turn it is is tried at once.
+
+        Raises `LocalError` (NotFound) and `StoreFull`.
+        """
+        told = self._get(webhook)
+        found = deliveries_of(self._desk.snapshot()).find_delivery(webhook, seq)
+        record = next(iter(self._desk.snapshot().list_journal(seq - 1, 1)), None)
+        if record is None or KIND_OF[record.event] not in told.wanted.kinds:
+            raise LocalError("NotFound", f"webhook {webhook!r} has no event {seq}")
+        if found is None or found.state is not DeliveryState.PENDING:
+            found = await self._desk.transact(partial(ask_replay, webhook=webhook, seq=seq))
+        told.hurry()
+        return delivery_shape(found)
+
+    def _get(self, webhook: str) -> Told:
+        found = self._told.get(webhook)
+        if found is None:
+            raise LocalError("NotFound", f"no webhook {webhook!r} in the configuration")
+        return found
+
+
+def delivery_shape(delivery: WebhookDelivery) -> shapes.Delivery:
+    """How one event stands with one webhook."""
+    return shapes.Delivery(
+        webhook=delivery.webhook,
+        seq=delivery.seq,
+        state=word(delivery.state),
+        attempts=delivery.attempts,
+        first_at=text_of(delivery.first_at),
+        last_at=instant(delivery.last_at),
+        status_code=delivery.status_code,
+        reason=delivery.reason,
+    )
+
+
+async def _rest(told: Told, bug: Exception) -> None:
+    told.trouble = f"a bug of onceonly: {type(bug).__name__}"
+    await told.pause(AFTER_BUG_S)
+
+
+def _shape(told: Told, snapshot: Snapshot) -> shapes.Webhook:
+    known, wanted = deliveries_of(snapshot), told.wanted
+    # Rows without an event for it move the place in memory alone.
+    seq = told.seq or known.find_webhook_seq(wanted.id)
+    return shapes.Webhook(
+        id=wanted.id,
+        url=urlsplit(wanted.url)._replace(query="").geturl(),
+        kinds=wanted.kinds,
+        seq=seq,
+        behind=0 if seq is None else max(0, snapshot.last_seq() - seq),
+        attempts=told.attempts,
+        has_dead=bool(known.list_deliveries(wanted.id, 0, 1, DeliveryState.DEAD)),
+        trouble=told.trouble,
+    )

@@ -1,0 +1,94 @@
+"""The steps that write what webhooks were told: the outcome and the place in the journal together.
+
+So a kill repeats at most the event whose outcome it cut off, and loses none.
+"""
+
+from onceonly.message.errors import LocalError
+from onceonly.message.identity import Pair
+from onceonly.message.word import changed
+from onceonly.steps.ground import Ground
+from onceonly.store.contract.entries import Role
+from onceonly.store.contract.store import Transaction
+from onceonly.store.contract.webhooks import DeliveryState, WebhookDelivery, WebhookTransaction
+
+DELIVERED_KEPT = 10_000
+"""Delivered events of one webhook that stay known."""
+
+
+def begin(txn: Transaction, ground: Ground, webhook: str) -> int:
+    """Up to which row the webhook was told; a new one is told what happens from now on."""
+    del ground
+    store = _webhooks(txn)
+    store.forget_deliveries(webhook, DELIVERED_KEPT)
+    seq = store.find_webhook_seq(webhook)
+    if seq is None:
+        seq = txn.last_seq()
+        store.put_webhook_seq(webhook, seq)
+    return seq
+
+
+def pass_by(txn: Transaction, ground: Ground, webhook: str, seq: int) -> None:
+    """Note that there was nothing for the webhook up to `seq`."""
+    del ground
+    _webhooks(txn).put_webhook_seq(webhook, seq)
+
+
+def note_attempt(
+    txn: Transaction, ground: Ground, delivery: WebhookDelivery, *, is_replay: bool
+) -> None:
+    """Note how an attempt ended. If the event is delivered or dead, the next one has its turn.
+
+    A dead event is an incident, until no webhook has one.
+    """
+    store = _webhooks(txn)
+    store.put_delivery(delivery)
+    is_over = delivery.state in (DeliveryState.DELIVERED, DeliveryState.DEAD)
+    if is_over and not is_replay:
+        store.put_webhook_seq(delivery.webhook, delivery.seq)
+    if delivery.state is DeliveryState.DEAD:
+        reason = _reason(delivery.webhook)
+        txn.open_incident(Role.SENDER, _ourselves(ground), reason, at=ground.now.at)
+    elif is_replay and not store.list_deliveries(delivery.webhook, 0, 1, DeliveryState.DEAD):
+        _resolve(txn, ground, delivery.webhook)
+
+
+def ask_replay(txn: Transaction, ground: Ground, webhook: str, seq: int) -> WebhookDelivery:
+    """Ask for one more delivery of an event that the webhook was told, or should have been.
+
+    Raises `LocalError` (NotFound) for one that did not come to its turn yet.
+    """
+    store = _webhooks(txn)
+    told = store.find_webhook_seq(webhook)
+    if told is None or not 0 < seq <= told:
+        raise LocalError("NotFound", f"webhook {webhook!r} was not told of event {seq} yet")
+    found = store.find_delivery(webhook, seq)
+    new = WebhookDelivery(webhook, seq, DeliveryState.REPLAY, 0, ground.now.at)
+    asked = changed(found or new, state=DeliveryState.REPLAY, first_at=ground.now.at)
+    store.put_delivery(asked)
+    return asked
+
+
+def _resolve(txn: Transaction, ground: Ground, webhook: str) -> None:
+    """Resolve the incidents about webhooks, if this one's is the last."""
+    others = [
+        one
+        for one in txn.list_incidents(is_open=True)
+        if one.pair == _ourselves(ground) and one.reason != _reason(webhook)
+    ]
+    if not others:
+        txn.resolve_incidents(Role.SENDER, _ourselves(ground), at=ground.now.at)
+
+
+def _reason(webhook: str) -> str:
+    return f"webhook {webhook!r} was not told of some events: see its deliveries that are dead"
+
+
+def _ourselves(ground: Ground) -> Pair:
+    """An incident about a webhook is about no partner."""
+    us = str(ground.house.party[0])
+    return Pair(us, us)
+
+
+def _webhooks(txn: Transaction) -> WebhookTransaction:
+    assert isinstance(txn, WebhookTransaction), "the start has checked the store"
+    return txn

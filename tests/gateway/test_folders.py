@@ -1,0 +1,82 @@
+"""The folders of a gateway: who may work in one, and what operators are told."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from folder_parts import put, results
+from running_gateway import RunningGateway, write_configuration
+
+from onceonly.gateway.checkup import warnings_of
+from onceonly.gateway.config import Drop, Pickup, read_configuration
+from onceonly.gateway.folders.watch import LOCK, Watch
+from onceonly.store.lock import StoreLock
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def box(tmp_path: Path) -> Path:
+    (tmp_path / "box").mkdir()
+    return tmp_path / "box"
+
+
+def configured(directory: Path, peer, box: Path):
+    peer_configuration = read_configuration(write_configuration(directory, [peer]))
+    peer.gateway_uri = peer_configuration.uri
+    orders = Pickup("orders", box, peer.agreement, service="Ordering", action="New")
+    invoices = Drop("invoices", directory / "not-there")
+    return replace(peer_configuration, pickups=(orders,), drops=(invoices,))
+
+
+async def test_a_gateway_works_in_its_folders(tmp_path, peer, box):
+    """From its start; a folder that is not there is shown as trouble, and the others go on."""
+    put(box, "x.xml")
+    alive = RunningGateway(configured(tmp_path, peer, box))
+    await alive.start()
+    try:
+        arrival = await peer.hear("Normal")
+        assert arrival.payloads == [b"<Order/>"]
+        answer = await alive.get("/v1/folders")
+        orders, invoices = answer["folders"]
+        assert (orders["id"], orders["kind"], orders["trouble"]) == ("orders", "pickup", None)
+        assert (invoices["id"], invoices["kind"]) == ("invoices", "drop")
+        alive.parts.folders.stop()
+        await alive.everything_said()
+        assert "not-there" in (await alive.get("/v1/folders"))["folders"][1]["trouble"]
+    finally:
+        await alive.stop(0.0)
+    assert len(results(box, "sending")) == 1
+
+
+async def test_a_folder_belongs_to_one_gateway(tmp_path, peer, box):
+    """Who finds it locked waits, and says which process has it."""
+    alive = RunningGateway(configured(tmp_path, peer, box))
+    lock = StoreLock(box / LOCK)
+    put(box, "x.xml")
+    await alive.start()
+    try:
+        watch = Watch(folder_id="other", path=box, clock=alive.parts.clock)
+
+        async def never() -> None:
+            raise AssertionError("it works in a folder that another one has")
+
+        def stop(trouble: str | None) -> None:
+            watch.trouble = trouble
+            watch.stop()
+
+        watch.note = stop  # type: ignore[method-assign]  # because the first trouble ends the test
+        await watch.keep_working(never)
+        assert watch.trouble is not None
+        assert "the folder is in use by process" in watch.trouble
+        assert not peer.has_unheard()
+    finally:
+        await alive.stop(0.0)
+        lock.release()
+
+
+async def test_a_check_warns_of_folders_that_cannot_be_used(tmp_path, peer, box):
+    """Before the gateway starts."""
+    warned = [one for one in warnings_of(configured(tmp_path, peer, box)) if "folder" in one]
+    (warning,) = warned
+    assert warning.startswith("folder invoices: ")
