@@ -1,6 +1,6 @@
 """The journal over the API: its rows, and which of them are asked for."""
 
-from onceonly.api.fields import Digest, Instant, Limit, Number
+from onceonly.api.fields import NUMBER_MAX, Digest, Instant, Limit, Number
 from onceonly.message.event import Direction, Event
 from onceonly.message.word import Word
 
@@ -56,6 +56,20 @@ class JournalQuery(Word, kw_only=True, omit_defaults=True):
     after: Number = 0
     limit: Limit = 100
     message_id: str | None = None
+
+
+class AuditQuery(Word, kw_only=True, omit_defaults=True):
+    """Which rows: those below a seq, the latest first."""
+
+    before: Number = NUMBER_MAX
+    limit: Limit = 100
+
+
+class AuditPage(Word, kw_only=True):
+    """Rows of actions, and with `next_before` where the page after this one begins."""
+
+    records: tuple[JournalRow, ...]
+    next_before: int | None
 
 
 class JournalPage(Word, kw_only=True):

@@ -19,7 +19,7 @@ from starlette.responses import Response, StreamingResponse
 from onceonly.api import history, inbox, messages, operating, operations
 from onceonly.api.fields import WAIT_S_MAX
 from onceonly.api.history import JournalQuery
-from onceonly.api.inbox import InboxQuery, Processing, ProcessingRange, WhichItem
+from onceonly.api.inbox import InboxQuery, Processing, ProcessingRange
 from onceonly.api.jobs import PageQuery
 from onceonly.api.messages import (
     Header,
@@ -41,8 +41,11 @@ from onceonly.gateway.api.backup_calls import BackupCalls
 from onceonly.gateway.api.bounds import announced, read_on, read_whole
 from onceonly.gateway.api.declared import from_members, from_path, from_texts
 from onceonly.gateway.api.forms import HEADER_BYTES_MAX, HEADER_PART, form_of
+from onceonly.gateway.api.gate import Gate, caller_of
 from onceonly.gateway.api.job_calls import JobCalls
+from onceonly.gateway.api.key_calls import KeyCalls
 from onceonly.gateway.api.openapi import openapi_document
+from onceonly.gateway.api.ownership import Ownership, unknown_message
 from onceonly.gateway.api.paths import PathRoute, on_steps, route_of
 from onceonly.gateway.api.reading import (
     header_json,
@@ -54,14 +57,17 @@ from onceonly.gateway.api.reading import (
     submission_of,
     too_large,
 )
-from onceonly.gateway.api.serving import Asked, Call, calls_of, serves
+from onceonly.gateway.api.serving import Asked, Call, calls_of, item_of, serves
 from onceonly.gateway.application.inbox import Inbox
 from onceonly.gateway.application.jobs import Jobs
 from onceonly.gateway.application.operations import Operations
 from onceonly.gateway.application.submissions import Part, Submission, Submissions
 from onceonly.gateway.backups import Backups
+from onceonly.gateway.keys import Keys
+from onceonly.gateway.office import Office
 from onceonly.message.errors import LocalError
 from onceonly.message.identity import Pair
+from onceonly.message.word import changed
 from onceonly.protocol.receiving import ProcessingState
 from onceonly.protocol.sending import OutboundStatus
 from onceonly.store.contract.conditions import StoreExhausted, StoreFailed, StoreFull
@@ -79,7 +85,7 @@ READERS_MAX = 4
 """Most calls that read the store at the same time, so that threads are left for payloads."""
 
 
-class Api(JobCalls, BackupCalls):
+class Api(JobCalls, BackupCalls, KeyCalls):
     """The routes over the parts that they read."""
 
     def __init__(  # noqa: PLR0913 - because the API is the face of all these parts
@@ -92,6 +98,8 @@ class Api(JobCalls, BackupCalls):
         inbox: Inbox,
         operations: Operations,
         backups: Backups,
+        office: Office,
+        keys: Keys,
         payload_bytes_max: int,
     ) -> None:
         self._store = store
@@ -101,13 +109,19 @@ class Api(JobCalls, BackupCalls):
         self._inbox = inbox
         self._operations = operations
         self._backups = backups
+        self._office = office
+        self._keys = keys
         self._payload_bytes_max = payload_bytes_max
         self._readers = asyncio.Semaphore(READERS_MAX)
 
     def application(self, access: Access) -> Any:
         """The ASGI application, guarded by `access`."""
-        document = ascii_json(openapi_document(needs_token=access.needs_token))
-        self._document = document
+        self._documents = {
+            are_needed: ascii_json(openapi_document(needs_key=are_needed))
+            for are_needed in (False, True)
+        }
+        ownership = Ownership(store=self._store, inbox=self._inbox)
+        self._gate = Gate(office=self._office, ownership=ownership, note_denied=access.note_denied)
         routes: dict[str, PathRoute] = {}
         calls = dict(calls_of(type(self)))
         for operation in OPERATIONS:
@@ -143,13 +157,18 @@ class Api(JobCalls, BackupCalls):
         is_awaited = iscoroutinefunction(call)
 
         async def endpoint(request: Request) -> Response:
+            caller = self._gate.allow(operation, request)
             path = from_path(operation.path_type, request.path_params)
             query = from_texts(operation.query_type, request.query_params.multi_items())
             body: Any = None
             if is_json:
                 request = await read_whole(request)
                 body = from_members(operation.body_type, await json_object(request))
-            asked = Asked(request, path, query, body)
+            asked = Asked(request, path, query, body, caller, caller.name)
+            if caller.agreement_ids is not None:
+                async with self._readers:
+                    await asyncio.to_thread(self._gate.ownership.check, operation, asked)
+            asked = await self._gate.note_action(operation, asked)
             if is_awaited:
                 answer: Response = await call(self, asked)  # type: ignore[misc]  # because it is one that is awaited
                 return answer
@@ -206,7 +225,8 @@ class Api(JobCalls, BackupCalls):
                 if header is None:
                     text = "the part 'message' with the JSON is missing"
                     raise LocalError("InvalidMultipart", text)
-                yield submission_of(header, parts, message_id, key_of(request))
+                asked = submission_of(header, parts, message_id, key_of(request))
+                yield changed(asked, own=caller_of(request).agreement_ids)
         finally:
             for sink in sinks:
                 sink.discard()
@@ -236,7 +256,7 @@ class Api(JobCalls, BackupCalls):
             before, view = view, snapshot.find_outbound_view(message_id)
             if view == before:
                 return shapes.message_shape(view, pair, recovery)
-        raise LocalError("NotFound", f"no outbound message {message_id!r}")
+        raise unknown_message(message_id)
 
     def _pair_view(self, pair: Pair) -> PairView:
         state = self._snapshot.get_sending_pair(pair)
@@ -323,6 +343,8 @@ class Api(JobCalls, BackupCalls):
     ) -> Answer[inbox.InboxPage]:
         """Received messages above an offset, with their payloads where that is asked for."""
         query = asked.query
+        if _wants_arrow(asked.request) or query.payloads == "inline":
+            self._gate.check_scope(asked.caller, "payloads", asked.request)
         limit = max(1, min(page_limit(query.limit), query.up_to - query.after))
         items = await self._inbox.read(query.after, limit, min(query.wait, WAIT_S_MAX))
         items = [item for item in items if item.offset <= query.up_to]
@@ -356,13 +378,15 @@ class Api(JobCalls, BackupCalls):
     @serves(*(calls.get for calls in ITEM_CALLS))
     def get_inbox_item(self, asked: Asked[Any, Any, Nothing]) -> Answer[inbox.InboxItem]:
         """One received message, by its offset or by a MessageId that it alone has."""
-        return Json(shapes.inbox_shape(self._inbox.get(*item_of(asked))))
+        return Json(
+            shapes.inbox_shape(self._inbox.get(*item_of(asked), asked.caller.agreement_ids))
+        )
 
     @serves(*(calls.payload for calls in ITEM_CALLS))
     def get_payload(self, asked: Asked[Any, Any, Nothing]) -> Answer[bytes]:
         """The bytes of one payload."""
         message_id, offset = item_of(asked)
-        stored = self._inbox.payload(message_id, asked.path.n, offset)
+        stored = self._inbox.payload(message_id, asked.path.n, offset, asked.caller.agreement_ids)
         headers = {
             # A browser must never show a payload as one of our pages (attack R6).
             "content-type": sendable_type(stored.payload.content_type),
@@ -384,7 +408,7 @@ class Api(JobCalls, BackupCalls):
         """The application's processing state."""
         processing = ProcessingState(asked.body.processing)
         message_id, offset = item_of(asked)
-        item = await self._inbox.report(message_id, processing, offset)
+        item = await self._inbox.report(message_id, processing, offset, asked.caller.agreement_ids)
         return Json(shapes.inbox_shape(item))
 
     @serves(*(calls.refuse for calls in ITEM_CALLS))
@@ -392,7 +416,7 @@ class Api(JobCalls, BackupCalls):
         """The application will not process a message."""
         reason = asked.body.reason or "refused by the application"
         message_id, offset = item_of(asked)
-        item = await self._inbox.refuse(message_id, reason, offset)
+        item = await self._inbox.refuse(message_id, reason, offset, asked.caller.agreement_ids)
         return Json(shapes.inbox_shape(item))
 
     @serves(operations.LIST_NOTICES)
@@ -513,19 +537,11 @@ class Api(JobCalls, BackupCalls):
     async def openapi(self, asked: Asked[Nothing, Nothing, Nothing]) -> Answer[dict[str, Any]]:
         """The description of this API."""
         del asked
-        return Bytes(self._document, media_type=JSON)
+        return Bytes(self._documents[self._keys.are_needed], media_type=JSON)
 
 
 def _wants_arrow(request: Request) -> bool:
     return ARROW in request.headers.get("accept", "")
-
-
-def item_of(asked: Asked[Any, Any, Any]) -> tuple[str | None, int | None]:
-    """MessageId and offset of the inbox item that a call is about; one of them may be missing."""
-    if hasattr(asked.path, "offset"):
-        return None, asked.path.offset
-    named = asked.query if isinstance(asked.query, WhichItem) else asked.path
-    return named.message_id, asked.query.offset
 
 
 def _concerned(snapshot: Snapshot, incident: Incident) -> dict[str, int] | None:

@@ -33,6 +33,7 @@ from onceonly.gateway.api.serving import Asked, serves
 from onceonly.gateway.application.jobs import Jobs, StagedRow
 from onceonly.gateway.application.submissions import Part, Submission
 from onceonly.message.errors import LocalError
+from onceonly.message.word import changed
 from onceonly.store.contract.jobs import RowOutcome
 from onceonly.store.contract.store import Store
 from onceonly.store.spool import Sink, Spool
@@ -89,14 +90,17 @@ class JobCalls(ABC):
         job, query = asked.path.job, asked.query
         sinks: list[Sink] = []
         try:
-            rows = [self._staged_row(row, sinks) for row in _rows_of(body)]
+            own = asked.caller.agreement_ids
+            rows = [self._staged_row(row, sinks, own) for row in _rows_of(body)]
             answers = await self._jobs.stage(job, rows, query.run, query.attempt)
         finally:
             for sink in sinks:
                 sink.discard()
         return Json(jobs.StagedRows(job=job, rows=tuple(map(shapes.row_shape, answers))))
 
-    def _staged_row(self, row: dict[str, Any], sinks: list[Sink]) -> StagedRow:
+    def _staged_row(
+        self, row: dict[str, Any], sinks: list[Sink], own: frozenset[str] | None
+    ) -> StagedRow:
         number = row.get("row")
         if number is not None:
             checked(fields_of(jobs.StagedRow)["row"], number)
@@ -107,7 +111,7 @@ class JobCalls(ABC):
             asked = submission(read, self._parts(read, sinks), read.message_id, None)
         except LocalError as error:
             return StagedRow(error, number, named)
-        return StagedRow(asked, number, named)
+        return StagedRow(changed(asked, own=own), number, named)
 
     def _parts(self, row: jobs.StagedRow, sinks: list[Sink]) -> list[Part]:
         listed: Sequence[jobs.RowPayload] = row.payloads or ()

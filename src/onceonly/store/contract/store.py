@@ -41,10 +41,11 @@ from onceonly.store.contract.entries import (
     TransitEntry,
 )
 from onceonly.store.contract.jobs import JobSnapshot, JobTransaction
+from onceonly.store.contract.keys import KeySnapshot, KeyTransaction
 from onceonly.store.contract.waits import Waits
 
 
-class Snapshot(JobSnapshot, Protocol):
+class Snapshot(JobSnapshot, KeySnapshot, Protocol):
     """Reads. In a `Transaction` they also see its own writes, elsewhere only committed rows."""
 
     def find_outbound(self, message_id: str) -> OutboundEntry | None:
@@ -255,6 +256,13 @@ class Snapshot(JobSnapshot, Protocol):
         """Every journal row about the message, in order."""
         ...
 
+    def list_asked(self, before: int, limit: int) -> Sequence[Record]:
+        """Journal rows of actions that somebody asked for, with `seq` below `before`.
+
+        The latest first.
+        """
+        ...
+
     def list_outcomes(self, message_id: str, limit: int) -> Sequence[Record]:
         """Rows about how its last transmissions and Pings ended, the latest first."""
         ...
@@ -264,7 +272,7 @@ class Snapshot(JobSnapshot, Protocol):
         ...
 
 
-class Transaction(JobTransaction, Snapshot, Protocol):
+class Transaction(JobTransaction, KeyTransaction, Snapshot, Protocol):
     """Writes, all of them durable together at `Store.commit`.
 
     Each write raises `StoreFull`, `StoreFailed` or, for a row or value that the tables do not

@@ -36,6 +36,7 @@ from onceonly.store.contract.entries import (
 from onceonly.store.contract.rules import page_of
 from onceonly.store.contract.store import Snapshot
 from onceonly.store.sqlite import mapping
+from onceonly.store.sqlite.api_keys import SqliteKeyReading
 from onceonly.store.sqlite.job_reading import SqliteJobReading
 
 _DELIVERED = (OutboundStatus.ACKNOWLEDGED, OutboundStatus.SENT)
@@ -43,7 +44,7 @@ _UNDER_WAY = (OutboundStatus.QUEUED, OutboundStatus.SENDING)
 """Messages in these statuses, or in `_DELIVERED`, are not in the index `outbound_undelivered`."""
 
 
-class SqliteSnapshot(SqliteJobReading, Snapshot):
+class SqliteSnapshot(SqliteJobReading, SqliteKeyReading, Snapshot):
     """Reads over one connection, used by one thread at a time."""
 
     def find_outbound(self, message_id: str) -> OutboundEntry | None:
@@ -222,6 +223,9 @@ class SqliteSnapshot(SqliteJobReading, Snapshot):
 
     def list_journal(self, after: int, limit: int) -> Sequence[Record]:
         return [mapping.to_record(row) for row in self._list("list_journal", after, limit)]
+
+    def list_asked(self, before: int, limit: int) -> Sequence[Record]:
+        return [mapping.to_record(row) for row in self._list("list_asked", before, limit)]
 
     def last_seq(self) -> int:
         found: tuple[int, str] | None = self._get("get_journal_end")
