@@ -18,7 +18,7 @@ from onceonly.gateway.api.declared import fields_of, from_members
 from onceonly.gateway.api.openapi import openapi_document
 from onceonly.gateway.api.serving import calls_of
 from onceonly.journal.record import COLUMNS
-from onceonly.message.errors import LocalError, RemoteError
+from onceonly.message.errors import ErrorCode, LocalError, RemoteError
 from onceonly.message.identity import (
     checked_identifier,
     checked_key,
@@ -41,6 +41,7 @@ from onceonly.store.contract.jobs import RowOutcome
     ("declared", "shown"),
     [
         (words.MessageState, OutboundStatus),
+        (words.ErrorWord, ErrorCode),
         (words.PairState, PairStatus),
         (words.Role, Role),
         (words.RecoveryPhase, RecoveryPhase),

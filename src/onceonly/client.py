@@ -9,15 +9,23 @@ import ssl
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypedDict, Unpack
 
 import httpx
 import msgspec
 
 from onceonly.api import key_operations, operations
 from onceonly.api.backups import Backup, BackupPath, StartBackup
-from onceonly.api.history import AuditPage, AuditQuery, JournalPage, JournalQuery, JournalRow
+from onceonly.api.history import (
+    AuditPage,
+    AuditQuery,
+    JournalCriteria,
+    JournalPage,
+    JournalQuery,
+    JournalRow,
+)
 from onceonly.api.inbox import (
+    InboxCriteria,
     InboxItem,
     InboxPage,
     InboxQuery,
@@ -30,8 +38,10 @@ from onceonly.api.inbox import (
 from onceonly.api.jobs import (
     AnyJobPath,
     Job,
+    JobCriteria,
     JobPage,
     JobPath,
+    JobsQuery,
     NamedRunQuery,
     PageQuery,
     RejectedRow,
@@ -41,8 +51,10 @@ from onceonly.api.jobs import (
     StageQuery,
 )
 from onceonly.api.keys import Key, KeyPath, MadeKey, NewKey
+from onceonly.api.lists import Count
 from onceonly.api.messages import (
     Header,
+    MessageCriteria,
     MessageDetail,
     MessagePage,
     MessagePath,
@@ -58,8 +70,13 @@ from onceonly.api.operating import (
     Draining,
     Health,
     Incident,
+    IncidentCriteria,
+    Incidents,
     IncidentsQuery,
     Notice,
+    NoticeCriteria,
+    NoticePage,
+    NoticesQuery,
     PartnerPair,
     PartnerPath,
     Ping,
@@ -68,7 +85,7 @@ from onceonly.api.operating import (
     ResumedPartner,
 )
 from onceonly.api.operation import ARROW, LINES, A, B, Nothing, Operation, P, Q
-from onceonly.api.words import MessageState, ProcessingState, Scope
+from onceonly.api.words import ErrorWord, MessageState, Order, ProcessingState, Scope
 from onceonly.call import (
     GatewayUnreachable,
     HttpCall,
@@ -98,6 +115,22 @@ class End(NamedTuple):
     last: int
     store_id: str | None
     """None before the store's first row, and from gateways that do not say."""
+
+
+class MessageChoice(TypedDict, total=False):
+    """What `Client.list` and `Client.count` can be asked for: see `MessageCriteria`."""
+
+    state: MessageState | None
+    to: str | None
+    agreement: str | None
+    service: str | None
+    action: str | None
+    conversation: str | None
+    key: str | None
+    error: ErrorWord | None
+    id_prefix: str | None
+    since: str | None
+    until: str | None
 
 
 class Client:
@@ -191,17 +224,22 @@ class Client:
     def list(
         self,
         *,
-        state: MessageState | None = None,
-        to: str | None = None,
-        conversation: str | None = None,
+        order: Order = "oldest",
         after: int = 0,
         limit: int = 100,
+        **criteria: Unpack[MessageChoice],
     ) -> MessagePage:
-        """A page of outbound messages, and with `next_after` where the next one begins."""
-        query = MessagesQuery(
-            state=state, to=to, conversation=conversation, after=after, limit=limit
-        )
+        """A page of outbound messages, and with `next_after` where the next one begins.
+
+        The criteria are those of `MessageCriteria`; instants are RFC 3339 in UTC, as in answers. A
+        page with `is_cut` can have fewer messages than `limit`, and is not the last one.
+        """
+        query = MessagesQuery(order=order, after=after, limit=limit, **criteria)
         return self._ask(operations.LIST_MESSAGES, _NOTHING, query)
+
+    def count(self, **criteria: Unpack[MessageChoice]) -> Count:
+        """How many outbound messages fit; `is_more` where the count stopped, at 10,000."""
+        return self._ask(operations.COUNT_MESSAGES, _NOTHING, MessageCriteria(**criteria))
 
     def cancel(self, message_id: str) -> OutboundMessage:
         """Take a message back. If a byte of it has left, the receiver is asked and decides."""
@@ -285,7 +323,15 @@ class Client:
 
     def jobs(self, after: int = 0, limit: int = 100) -> JobPage:
         """A page of jobs, and with `next_after` where the next one begins."""
-        return self._ask(operations.LIST_JOBS, _NOTHING, PageQuery(after=after, limit=limit))
+        return self._ask(operations.LIST_JOBS, _NOTHING, JobsQuery(after=after, limit=limit))
+
+    def job_page(self, query: JobsQuery) -> JobPage:
+        """A page of the jobs that fit the query."""
+        return self._ask(operations.LIST_JOBS, _NOTHING, query)
+
+    def count_jobs(self, criteria: JobCriteria | None = None) -> Count:
+        """How many jobs fit."""
+        return self._ask(operations.COUNT_JOBS, _NOTHING, criteria or JobCriteria())
 
     def rejects(self, job: str) -> Iterator[RejectedRow]:
         """Every rejected row of a job, and why."""
@@ -298,10 +344,15 @@ class Client:
 
     def inbox(self, after: int = 0, limit: int = 100, wait_s: float = 0.0) -> Sequence[InboxItem]:
         """Received messages above the offset, in order."""
-        return self._inbox_page(InboxQuery(after=after, limit=limit, wait=wait_s)).items
+        return self.inbox_page(InboxQuery(after=after, limit=limit, wait=wait_s)).items
 
-    def _inbox_page(self, query: InboxQuery) -> InboxPage:
+    def inbox_page(self, query: InboxQuery) -> InboxPage:
+        """A page of the received messages that fit the query."""
         return self._ask(operations.LIST_INBOX, _NOTHING, query)
+
+    def count_inbox(self, criteria: InboxCriteria | None = None) -> Count:
+        """How many received messages fit; `is_more` where the count stopped, at 10,000."""
+        return self._ask(operations.COUNT_INBOX, _NOTHING, criteria or InboxCriteria())
 
     def last_offset(self) -> int:
         """The greatest offset of the inbox so far."""
@@ -309,7 +360,7 @@ class Client:
 
     def inbox_end(self) -> End:
         """The greatest offset of the inbox so far, and the store that gave it."""
-        page = self._inbox_page(InboxQuery(after=_BEYOND, limit=1))
+        page = self.inbox_page(InboxQuery(after=_BEYOND, limit=1))
         return End(page.last_offset, page.store_id)
 
     def inbox_stream(self, after: int, up_to: int, limit: int = 1000) -> bytes:
@@ -375,8 +426,15 @@ class Client:
 
     def notices(self, after: int = 0, limit: int = 100) -> Sequence[Notice]:
         """Notices for the application."""
-        query = PageQuery(after=after, limit=limit)
-        return self._ask(operations.LIST_NOTICES, _NOTHING, query).notices
+        return self.notice_page(NoticesQuery(after=after, limit=limit)).notices
+
+    def notice_page(self, query: NoticesQuery) -> NoticePage:
+        """A page of the notices that fit the query."""
+        return self._ask(operations.LIST_NOTICES, _NOTHING, query)
+
+    def count_notices(self, criteria: NoticeCriteria | None = None) -> Count:
+        """How many notices fit."""
+        return self._ask(operations.COUNT_NOTICES, _NOTHING, criteria or NoticeCriteria())
 
     def partners(self) -> Sequence[PartnerPair]:
         """Pairs with every partner."""
@@ -408,7 +466,21 @@ class Client:
     def incidents(self, *, resolved: bool = False) -> Sequence[Incident]:
         """Open incidents, or with `resolved` all of them."""
         query = IncidentsQuery(is_all="yes" if resolved else None)
-        return self._ask(operations.LIST_INCIDENTS, _NOTHING, query).incidents
+        found: list[Incident] = []
+        after: int | None = 0
+        while after is not None:
+            page = self.incident_page(msgspec.structs.replace(query, after=after))
+            found += page.incidents
+            after = page.next_after
+        return found
+
+    def incident_page(self, query: IncidentsQuery) -> Incidents:
+        """A page of the incidents that fit the query."""
+        return self._ask(operations.LIST_INCIDENTS, _NOTHING, query)
+
+    def count_incidents(self, criteria: IncidentCriteria | None = None) -> Count:
+        """How many incidents fit."""
+        return self._ask(operations.COUNT_INCIDENTS, _NOTHING, criteria or IncidentCriteria())
 
     def set_draining(self, *, draining: bool) -> None:
         """Whether partners that ask first are told to send nothing."""
@@ -416,10 +488,15 @@ class Client:
 
     def journal(self, after: int = 0, limit: int = 1000) -> Sequence[JournalRow]:
         """Journal rows above a seq."""
-        return self._journal_page(JournalQuery(after=after, limit=limit)).records
+        return self.journal_page(JournalQuery(after=after, limit=limit)).records
 
-    def _journal_page(self, query: JournalQuery) -> JournalPage:
+    def journal_page(self, query: JournalQuery) -> JournalPage:
+        """A page of the journal rows that fit the query."""
         return self._ask(operations.LIST_JOURNAL, _NOTHING, query)
+
+    def count_journal(self, criteria: JournalCriteria | None = None) -> Count:
+        """How many journal rows fit; `is_more` where the count stopped, at 10,000."""
+        return self._ask(operations.COUNT_JOURNAL, _NOTHING, criteria or JournalCriteria())
 
     def last_seq(self) -> int:
         """`seq` of the last journal row."""
@@ -427,7 +504,7 @@ class Client:
 
     def journal_end(self) -> End:
         """`seq` of the last journal row, and the store that gave it."""
-        page = self._journal_page(JournalQuery(after=_BEYOND, limit=1))
+        page = self.journal_page(JournalQuery(after=_BEYOND, limit=1))
         return End(page.last_seq, page.store_id)
 
     def journal_stream(self, after: int, limit: int = 1000) -> bytes:
@@ -436,7 +513,7 @@ class Client:
 
     def journal_of(self, message_id: str) -> Sequence[JournalRow]:
         """Every journal row about a message: sent, received, or on its way through."""
-        return self._journal_page(JournalQuery(message_id=message_id)).records
+        return self.journal_page(JournalQuery(message_id=message_id)).records
 
     def publish(self) -> int:
         """Publish the journal's new rows; returns how many."""

@@ -339,6 +339,62 @@ async def test_what_is_ones_own_is_there(shared):
     assert answer.json["message_id"] == M
 
 
+LISTS = {
+    "listMessages": ("/v1/messages", "messages"),
+    "listInbox": ("/v1/inbox", "items"),
+    "listNotices": ("/v1/notices", "notices"),
+    "listJournal": ("/v1/journal", "records"),
+    "listJobs": ("/v1/jobs", "jobs"),
+}
+"""Path of each list that an application may ask for, and the member with its rows."""
+
+
+def test_every_list_of_an_application_is_in_the_table_above():
+    """A new one has to be made private."""
+    lists = [one for one in OWN if one.method == "get" and "{" not in one.path]
+    told = {one.name for one in lists if not one.is_open} - {"getOpenApi"}
+    by_query = {calls.get.name for calls in ITEM_CALLS} | {"getPayloadByQuery"}
+    counts = {f"count{name.removeprefix('list')}" for name in LISTS}
+    assert told - by_query == LISTS.keys() | counts
+
+
+@pytest.mark.parametrize("name", LISTS)
+async def test_a_list_has_what_is_ones_own_alone(shared, peer, other_peer, name):
+    """With and without filters, in both orders; and a count counts no more."""
+    shop = await made(shared, "key", "read", **SHOP)
+    other = await made(shared, "their-key", "read", **OTHER)
+    path, member = LISTS[name]
+    await peer.refuse(M, "InvalidSequenceNumber")
+    await other_peer.refuse(N, "InvalidSequenceNumber")
+    await shared.until(lambda: len(shared.notices()) > 1)
+    ours, theirs = (peer.party, "shop.job"), (other_peer.party, "other.job")
+    for head, own, foreign in ((shop, ours, theirs), (other, theirs, ours)):
+        mine, their = (M, N) if own is ours else (N, M)
+        for query in ("", "?order=newest", "?id_prefix="):
+            rows = (await shared.call("GET", path + query, headers=head)).json[member]
+            assert rows, (name, query)
+            assert (own[1] if name == "listJobs" else mine) in json.dumps(rows)
+            assert not any(what in json.dumps(rows) for what in (*foreign, f'"{their}"'))
+        count = (await shared.call("GET", path.replace("/v1", "/v1/counts"), headers=head)).json
+        whole = (await shared.call("GET", f"{path}?limit=1000", headers=head)).json[member]
+        assert count["count"] == len(whole)
+    foreign_filters = {"agreement": "tpa-cb-1", "id_prefix": "other.", "message_id": N}
+    for key, value in foreign_filters.items():
+        answer = await shared.call("GET", path, params={key: value}, headers=shop)
+        assert answer.status == 400 or not answer.json[member], (name, key)
+
+
+async def test_a_range_is_reported_of_ones_own_items(shared):
+    """What is another's stays as it is, although its offset is in the range."""
+    head = await made(shared, "key", "submit", **SHOP)
+    body = {"after": 0, "up_to": 100, "processing": "complete"}
+    answer = await shared.call("POST", "/v1/inbox/processing", json=body, headers=head)
+    assert answer.json == {"moved": 1}
+    items = shared.store.snapshot().list_inbox(0, 10)
+    states = {item.message.agreement_id: item.processing.value for item in items}
+    assert states == {"tpa-ab-1": "complete", "tpa-cb-1": "not-started"}
+
+
 async def test_an_application_is_refused_what_is_about_the_whole_gateway(shared):
     """Whatever scopes it has."""
     head = await made(shared, "key", "submit", "read", "payloads", "operate", **SHOP)

@@ -132,7 +132,13 @@ filters = st.builds(
     MessageFilter,
     status=st.none() | st.sampled_from(OutboundStatus),
     to_party=st.none() | st.sampled_from([str(party) for party in PARTIES]),
+    agreement_id=st.none() | st.sampled_from(["a-m-1", "tpa-1"]),
+    agreement_ids=st.none() | st.just(("a-m-2", "tpa-1")),
     conversation_id=st.none() | st.sampled_from(["c-1", "c-2"]),
+    idempotency_key=st.none() | st.sampled_from(["key-m-1", "key-m-3"]),
+    error_code=st.none() | st.sampled_from(ErrorCode),
+    id_prefix=st.none() | st.sampled_from(["m", "m-3"]),
+    is_newest_first=st.booleans(),
     after=counters,
     limit=st.integers(1, 3),
 )
@@ -571,6 +577,8 @@ class BothStores(RuleBasedStateMachine):
         self.compare(store.snapshot() for store in self.stores)
         pages = [store.snapshot().list_messages(wanted) for store in self.stores]
         assert pages[0] == pages[1]
+        counts = [store.snapshot().count_messages(wanted) for store in self.stores]
+        assert counts[0] == counts[1]
 
     @invariant()
     def answers_are_equal(self) -> None:

@@ -259,6 +259,53 @@ def test_keys_and_counts_of_the_twelfth_schema_are_kept(path_12: Path, open_in: 
     assert store.find_untrue() == []
 
 
+STRETCHES = "SELECT list, number, earliest_at, latest_at FROM stretch"
+
+
+@pytest.fixture
+def path_before_lists(path: Path) -> Path:
+    """A store of the schema before lists could be asked by time, with two thousand rows of each."""
+    connection = apsw.Connection(str(path))
+    steps = read_migrations()
+    [lists] = [step.number for step in steps if step.name.endswith("_lists.sql")]
+    for step in steps[1 : lists - 1]:
+        connection.execute(step.statements)
+    connection.execute(f"""
+        CREATE TEMP TABLE up AS WITH RECURSIVE it (n) AS (SELECT 9 UNION ALL SELECT n + 1 FROM it
+          LIMIT 2040) SELECT n FROM it;
+        INSERT INTO outbound (position, message_id, from_party, to_party, agreement_id, status,
+            attempt, episode, exposure, transients, silence, pings)
+          SELECT n, 'x-' || n, 'urn:us', 'urn:them', 'tpa', 'failed', 1, 0, 'left', 0,
+              'none', 0 FROM up;
+        INSERT INTO outbound_message (position, from_ids, to_ids, conversation_id, service, action,
+            timestamp_at, semantics, payloads, digest, submitted_at)
+          SELECT n, '[["urn:us",null]]', '[["urn:them",null]]', 'c', 's', 'a', n,
+              'BestEffort', '[]', 'd', n FROM up;
+        INSERT INTO inbound (message_id, from_party, to_party, agreement_id, status, processing,
+            digest, received_at, inbox_offset, handed_over_at, has_key)
+          SELECT 'y-' || n, 'urn:them', 'urn:us', 'tpa', 'handed_over', 'complete', 'd', n, n + 1,
+              n, 1 FROM up;
+        UPDATE store SET last_offset = 2049;
+        PRAGMA user_version = {lists - 1};
+    """)
+    connection.close()
+    return path
+
+
+def test_times_of_an_older_store_are_found(path_before_lists: Path, open_in: Open) -> None:
+    """What was stored before is listed by its time, and the next stretch ends where it would."""
+    store = open_in(path_before_lists)
+    rows = list(apsw.Connection(str(path_before_lists)).execute(STRETCHES))
+    assert rows == [
+        ("inbox", 0, 9, 1_023),
+        ("inbox", 1, 1_024, 2_047),
+        ("outbound", 0, 9, 1_024),
+        ("outbound", 1, 1_025, 2_048),
+    ]
+    page = store.snapshot().list_messages(MessageFilter(since_at=1_020, until_at=1_030))
+    assert [view.submitted_at for view in page.messages] == list(range(1_020, 1_030))
+
+
 def test_a_migrated_store_has_the_schema_of_a_new_one(
     path: Path, tmp_path: Path, open_in: Open
 ) -> None:

@@ -51,6 +51,16 @@ Instant = Annotated[
     ),
 ]
 
+When = Annotated[
+    str,
+    Meta(
+        description="RFC 3339 in UTC, as answers have it: 2026-11-25T08:00:00Z; a 31st of a month "
+        "of 30 days is the first of the next one",
+        pattern=r"^[1-9][0-9]{3}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
+        r"T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,6})?Z$",
+    ),
+]
+
 Digest = Annotated[str, Meta(description="SHA-256, hexadecimal")]
 
 Identifier = Annotated[

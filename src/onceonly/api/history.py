@@ -1,6 +1,8 @@
 """The journal over the API: its rows, and which of them are asked for."""
 
 from onceonly.api.fields import NUMBER_MAX, Digest, Instant, Limit, Number
+from onceonly.api.lists import Times
+from onceonly.api.words import Order
 from onceonly.message.event import Direction, Event
 from onceonly.message.word import Word
 
@@ -50,9 +52,28 @@ class JournalRow(Word, kw_only=True, omit_defaults=True):
     chain_hash: str
 
 
-class JournalQuery(Word, kw_only=True, omit_defaults=True):
-    """Which journal rows: those above a seq, or with `message_id` every one about that message."""
+class JournalCriteria(Times, kw_only=True, omit_defaults=True):
+    """Which journal rows; those that fit everything that is given."""
 
+    partner: str | None = None
+    """PartyId of either side."""
+    event: Event | None = None
+    agreement: str | None = None
+    service: str | None = None
+    action: str | None = None
+    conversation: str | None = None
+    error: str | None = None
+    id_prefix: str | None = None
+    """How the MessageId begins."""
+
+
+class JournalQuery(JournalCriteria, kw_only=True, omit_defaults=True):
+    """Which journal rows to list: those above a seq, in the order of their seq.
+
+    With `message_id`, every row about that message, and nothing else is looked at.
+    """
+
+    order: Order = "oldest"
     after: Number = 0
     limit: Limit = 100
     message_id: str | None = None
@@ -73,9 +94,16 @@ class AuditPage(Word, kw_only=True):
 
 
 class JournalPage(Word, kw_only=True):
-    """Journal rows in order; `last_seq` is the last in the store, whose name is `store_id`."""
+    """Journal rows in order; `last_seq` is the last in the store, whose name is `store_id`.
+
+    With `is_cut` the page ends because 20,000 rows were looked at, perhaps without any that fits:
+    ask for less, or go on with `next_after`.
+    """
 
     records: tuple[JournalRow, ...]
     last_seq: int
     store_id: str | None
     """Null before the store's first row."""
+    next_after: int | None = None
+    """Where the next page begins; null where there was no more."""
+    is_cut: bool = False

@@ -15,9 +15,10 @@ from onceonly.api.fields import (
     PathOffset,
     Seconds,
 )
+from onceonly.api.lists import Times
 from onceonly.api.messages import Sent
-from onceonly.api.words import ProcessingState
-from onceonly.message.word import Word
+from onceonly.api.words import Order, ProcessingState
+from onceonly.message.word import Word, field
 
 
 class OffsetPath(Word, kw_only=True):
@@ -62,9 +63,30 @@ class WhichItem(WhichOffset, kw_only=True, omit_defaults=True):
     message_id: str = "items"
 
 
-class InboxQuery(Word, kw_only=True, omit_defaults=True):
-    """Which received messages, and with `inline` their bytes."""
+class InboxCriteria(Times, kw_only=True, omit_defaults=True):
+    """Which received messages; those that fit everything that is given.
 
+    `since` and `until` are about `received_at`.
+    """
+
+    sender: str | None = field(default=None, name="from")
+    agreement: str | None = None
+    service: str | None = None
+    action: str | None = None
+    conversation: str | None = None
+    processing: ProcessingState | None = None
+    id_prefix: str | None = None
+    """How the MessageId begins."""
+
+
+class InboxQuery(InboxCriteria, kw_only=True, omit_defaults=True):
+    """Which received messages to list, and with `inline` their bytes.
+
+    Where something is asked for by criteria, `wait` ends with the next message, whether or not it
+    fits.
+    """
+
+    order: Order = "oldest"
     after: Number = 0
     limit: Limit = 100
     up_to: Number = NUMBER_MAX
@@ -100,12 +122,19 @@ class InboxItem(Sent, kw_only=True):
 
 
 class InboxPage(Word, kw_only=True):
-    """Received messages in order; `last_offset` is the last in the store named `store_id`."""
+    """Received messages in order; `last_offset` is the last in the store named `store_id`.
+
+    With `is_cut` the page ends because 20,000 messages were looked at, perhaps without any that
+    fits: ask for less, or go on with `next_after`.
+    """
 
     items: tuple[InboxItem, ...]
     last_offset: int
     store_id: str | None
     """Null before the store's first row."""
+    next_after: int | None = None
+    """Where the next page begins; null where there was no more."""
+    is_cut: bool = False
 
 
 class Processing(Word, kw_only=True, forbid_unknown_fields=True):

@@ -3,8 +3,9 @@
 from msgspec import UNSET, UnsetType
 
 from onceonly.api.fields import Identifier, Instant, JobName, Limit, Name, Number, RowNumber
+from onceonly.api.lists import Times
 from onceonly.api.refusals import Refusal
-from onceonly.api.words import JobState, RowOutcome
+from onceonly.api.words import JobState, Order, RowOutcome
 from onceonly.message.word import Word
 
 
@@ -61,6 +62,21 @@ class ReleaseQuery(RunQuery, kw_only=True, omit_defaults=True):
 class PageQuery(Word, kw_only=True, omit_defaults=True):
     """Which page."""
 
+    after: Number = 0
+    limit: Limit = 100
+
+
+class JobCriteria(Times, kw_only=True, omit_defaults=True):
+    """Which jobs; `since` and `until` are about `opened_at`."""
+
+    id_prefix: str | None = None
+    """How the name begins."""
+
+
+class JobsQuery(JobCriteria, kw_only=True, omit_defaults=True):
+    """Which jobs to list, and which page."""
+
+    order: Order = "oldest"
     after: Number = 0
     limit: Limit = 100
 
@@ -145,6 +161,8 @@ class JobPage(Word, kw_only=True):
 
     jobs: tuple[Job, ...]
     next_after: int | None
+    is_cut: bool = False
+    """The page ends because 20,000 jobs were looked at: ask for less, or go on."""
 
 
 class RejectedRow(Word, kw_only=True):

@@ -17,8 +17,11 @@ from onceonly.api.fields import (
     Why,
 )
 from onceonly.api.history import JournalRow
+from onceonly.api.lists import Times
 from onceonly.api.words import (
+    ErrorWord,
     MessageState,
+    Order,
     PairState,
     RecoveryPhase,
     ResponseState,
@@ -174,21 +177,45 @@ class MessageDetail(OutboundMessage, kw_only=True):
     timeline: tuple[JournalRow, ...]
 
 
-class MessagesQuery(Word, kw_only=True, omit_defaults=True):
-    """Which outbound messages to list."""
+class MessageCriteria(Times, kw_only=True, omit_defaults=True):
+    """Which outbound messages; those that fit everything that is given.
+
+    `since` and `until` are about `submitted_at`.
+    """
 
     state: MessageState | None = None
     to: str | None = None
+    agreement: str | None = None
+    service: str | None = None
+    action: str | None = None
     conversation: str | None = None
+    key: str | None = None
+    """Business key: the message that has it, and those that send its content again."""
+    error: ErrorWord | None = None
+    id_prefix: str | None = None
+    """How the MessageId begins."""
+
+
+class MessagesQuery(MessageCriteria, kw_only=True, omit_defaults=True):
+    """Which outbound messages to list, and which page.
+
+    `after` is the `next_after` of the page before, in the same order.
+    """
+
+    order: Order = "oldest"
     after: Number = 0
     limit: Limit = 100
 
 
 class MessagePage(Word, kw_only=True):
-    """A page of outbound messages; `next_after` is null on the last."""
+    """A page of outbound messages; `next_after` is null on the last.
+
+    With `is_cut` the page ends because 20,000 messages were looked at: ask for less, or go on.
+    """
 
     messages: tuple[OutboundMessage, ...]
     next_after: int | None
+    is_cut: bool = False
 
 
 class Resend(Word, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):

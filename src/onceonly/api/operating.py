@@ -1,8 +1,17 @@
 """What operators see and do over the API: partners, incidents, notices, health, publishing."""
 
-from onceonly.api.fields import PING_WAIT_S, Instant, Name, Seconds
+from onceonly.api.fields import PAGE_MAX, PING_WAIT_S, Instant, Limit, Name, Number, Seconds
+from onceonly.api.lists import Times
 from onceonly.api.messages import LastOutcome
-from onceonly.api.words import MessageState, NoticeKind, PairState, Role, TransmissionOutcome
+from onceonly.api.words import (
+    ErrorWord,
+    MessageState,
+    NoticeKind,
+    Order,
+    PairState,
+    Role,
+    TransmissionOutcome,
+)
 from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.word import Word, field
 
@@ -71,10 +80,28 @@ class Pings(Word, kw_only=True):
     pings: tuple[Ping, ...]
 
 
-class IncidentsQuery(Word, kw_only=True, omit_defaults=True):
-    """Which incidents: the open ones, or with `all`, whatever its value, every one."""
+class IncidentCriteria(Times, kw_only=True, omit_defaults=True):
+    """Which incidents: the open ones, or with `all`, whatever its value, also those of before.
+
+    `since` and `until` are about `opened_at`.
+    """
 
     is_all: str | None = field(default=None, name="all")
+    role: Role | None = None
+    partner: str | None = None
+    """PartyId of either side."""
+    agreement: str | None = None
+    """Those that name an outbound message under this agreement."""
+    id_prefix: str | None = None
+    """How the MessageId begins, of those that are about a message."""
+
+
+class IncidentsQuery(IncidentCriteria, kw_only=True, omit_defaults=True):
+    """Which incidents to list, and which page; it has 1,000 unless `limit` says less."""
+
+    order: Order = "oldest"
+    after: Number = 0
+    limit: Limit = PAGE_MAX
 
 
 class Incident(Word, kw_only=True):
@@ -93,9 +120,12 @@ class Incident(Word, kw_only=True):
 
 
 class Incidents(Word, kw_only=True):
-    """What an operator has to look at."""
+    """What an operator has to look at; `next_after` is null on the last page."""
 
     incidents: tuple[Incident, ...]
+    next_after: int | None = None
+    is_cut: bool = False
+    """The page ends because 20,000 incidents were looked at: ask for less, or go on."""
 
 
 class Notice(Word, kw_only=True):
@@ -111,10 +141,32 @@ class Notice(Word, kw_only=True):
     at: Instant
 
 
+class NoticeCriteria(Times, kw_only=True, omit_defaults=True):
+    """Which notices; those that fit everything that is given."""
+
+    kind: NoticeKind | None = None
+    error: ErrorWord | None = None
+    agreement: str | None = None
+    """Agreement of the message, as long as that is kept."""
+    id_prefix: str | None = None
+    """How the MessageId begins."""
+
+
+class NoticesQuery(NoticeCriteria, kw_only=True, omit_defaults=True):
+    """Which notices to list, and which page."""
+
+    order: Order = "oldest"
+    after: Number = 0
+    limit: Limit = 100
+
+
 class NoticePage(Word, kw_only=True):
-    """Notices above a number, in order."""
+    """Notices in order; `next_after` is null on the last page."""
 
     notices: tuple[Notice, ...]
+    next_after: int | None = None
+    is_cut: bool = False
+    """The page ends because 20,000 notices were looked at: ask for less, or go on."""
 
 
 class Draining(Word, kw_only=True, forbid_unknown_fields=True):

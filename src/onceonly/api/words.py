@@ -38,6 +38,25 @@ RowOutcome = Literal["accepted", "rejected", "replayed"]
 JobState = Literal["staging", "released"]
 """Whether something of a job waits for a release."""
 
+ErrorWord = Literal[
+    "TransientError",
+    "InvalidSequenceNumber",
+    "ValueNotRecognized",
+    "NotSupported",
+    "Inconsistent",
+    "OtherXml",
+    "MimeProblem",
+    "MessageTooLarge",
+    "SecurityFailure",
+    "TimeToLiveExpired",
+    "DeliveryFailure",
+    "Unknown",
+]
+"""What is wrong with a message."""
+
+Order = Literal["oldest", "newest"]
+"""Which row of a list comes first."""
+
 TakenUp = Literal["sent", "forwarded", "handed over", "noted"]
 """What went on when a message was resumed."""
 

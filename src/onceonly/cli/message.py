@@ -4,13 +4,16 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 
+from onceonly.api.fields import PAGE_MAX
 from onceonly.api.messages import MessageDetail, OutboundMessage, Receipt
+from onceonly.api.words import ErrorWord, MessageState, Order
 from onceonly.cli.exits import Exit, Failure, exit_of_message
 from onceonly.cli.gateway_option import gateway_command
+from onceonly.cli.lists import all_option, newest_option, print_count
 from onceonly.cli.output import (
     JSON,
     inert,
@@ -26,6 +29,7 @@ from onceonly.cli.output import (
     waiting,
     words_of_outcome,
 )
+from onceonly.cli.times import time_options
 from onceonly.client import Client
 from onceonly.documents import UNKNOWN_TYPE, Document
 
@@ -120,27 +124,72 @@ def _print_receipt(receipt: Receipt, output: str) -> None:
 
 @click.group()
 def message() -> None:
-    """Outbound messages: list, show, status, trace, wait, resend, resume, cancel."""
+    """Outbound messages: list, count, show, status, trace, wait, resend, resume, cancel."""
+
+
+def criteria_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """What outbound messages can be chosen by."""
+    options = (
+        click.option("--state", type=click.Choice(get_args(MessageState)), help="In this state."),
+        click.option("--to", help="To this partner."),
+        click.option("--agreement", help="Under this agreement."),
+        click.option("--service", help="Of this service."),
+        click.option("--action", help="With this action."),
+        click.option("--conversation", help="Of this conversation."),
+        click.option("--key", help="Submitted under this business key, or sent again for it."),
+        click.option("--error", type=click.Choice(get_args(ErrorWord)), help="With this error."),
+        click.option("--id-prefix", help="Whose MessageId begins so."),
+        time_options,
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
 
 
 @message.command("list")
-@click.option("--state", help="Only messages in this state.")
-@click.option("--to", help="Only messages to this partner.")
-@click.option("--conversation", help="Only messages of this conversation.")
+@criteria_options
+@newest_option
 @limit_option
+@all_option
 @output_option
 @gateway_command
-def list_messages(client: Client, output: str, limit: int, **wanted: str | None) -> None:
-    """List messages, oldest first."""
-    query: dict[str, Any] = {name: value for name, value in wanted.items() if value is not None}
+def list_messages(
+    client: Client,
+    output: str,
+    limit: int,
+    newest: bool,  # noqa: FBT001 - because click passes it by name
+    everything: bool,  # noqa: FBT001 - because click passes it by name
+    **wanted: Any,
+) -> None:
+    """List the messages that fit everything you ask for, oldest first.
+
+    \b
+    onceonly message list -c gateway.toml --newest --since 2h --state failed
+    """  # noqa: D301 - because click reads the backspace that keeps the lines apart
     found: list[OutboundMessage] = []
     after: int | None = 0
-    while after is not None and len(found) < limit:
-        page = client.list(**query, after=after, limit=min(limit - len(found), 1000))
+    order: Order = "newest" if newest else "oldest"
+    most = sys.maxsize if everything else limit
+    while after is not None and len(found) < most:
+        page_limit = min(most - len(found), PAGE_MAX)
+        page = client.list(**wanted, order=order, after=after, limit=page_limit)
         found += page.messages
         after = page.next_after
     rows = [{**members(one), "to": one.to_ids[0]} for one in found]
     print_rows(rows if output == "table" else found, COLUMNS, output)
+
+
+@message.command("count")
+@criteria_options
+@output_option
+@gateway_command
+def count_messages(client: Client, output: str, **wanted: Any) -> None:
+    """Count the messages that fit everything you ask for; stops at 10,000.
+
+    \b
+    onceonly message count -c gateway.toml --to urn:duns:222222222 --since 7d
+    """  # noqa: D301 - because click reads the backspace that keeps the lines apart
+    print_count(client.count(**wanted), output)
 
 
 @message.command()

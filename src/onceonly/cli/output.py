@@ -49,7 +49,7 @@ def limit_option(command: Callable[..., Any]) -> Callable[..., Any]:
         type=click.IntRange(min=1),
         default=100,
         show_default=True,
-        help="Most messages to print.",
+        help="Most of them to print.",
     )(command)
 
 

@@ -5,7 +5,7 @@ answers is declared in `onceonly.api.operations`, and there is no route without 
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from inspect import iscoroutinefunction
 from typing import Any
@@ -20,17 +20,22 @@ from onceonly.api import history, inbox, messages, operating, operations
 from onceonly.api.fields import WAIT_S_MAX
 from onceonly.api.history import JournalQuery
 from onceonly.api.inbox import InboxQuery, Processing, ProcessingRange
-from onceonly.api.jobs import PageQuery
 from onceonly.api.messages import (
     Header,
     MessagePath,
-    MessagesQuery,
     NewMessagePath,
     Reason,
     Resend,
     ResumeMessage,
 )
-from onceonly.api.operating import Draining, IncidentsQuery, PartnerPath, PingQuery, Resume
+from onceonly.api.operating import (
+    Draining,
+    IncidentsQuery,
+    NoticesQuery,
+    PartnerPath,
+    PingQuery,
+    Resume,
+)
 from onceonly.api.operation import ARROW, JSON, Nothing, Operation
 from onceonly.api.operations import ITEM_CALLS, OPERATIONS
 from onceonly.gateway import shapes
@@ -44,8 +49,18 @@ from onceonly.gateway.api.forms import HEADER_BYTES_MAX, HEADER_PART, form_of
 from onceonly.gateway.api.gate import Gate, caller_of
 from onceonly.gateway.api.job_calls import JobCalls
 from onceonly.gateway.api.key_calls import KeyCalls
+from onceonly.gateway.api.list_calls import (
+    ListCalls,
+    inbox_page_filter,
+    incident_filter,
+    is_searched,
+    journal_filter,
+    notice_filter,
+    paged,
+    up_to,
+)
 from onceonly.gateway.api.openapi import openapi_document
-from onceonly.gateway.api.ownership import Ownership, unknown_message
+from onceonly.gateway.api.ownership import Ownership, owned, unknown_message
 from onceonly.gateway.api.paths import PathRoute, on_steps, route_of
 from onceonly.gateway.api.reading import (
     header_json,
@@ -69,9 +84,9 @@ from onceonly.message.errors import LocalError
 from onceonly.message.identity import Pair
 from onceonly.message.word import changed
 from onceonly.protocol.receiving import ProcessingState
-from onceonly.protocol.sending import OutboundStatus
 from onceonly.store.contract.conditions import StoreExhausted, StoreFailed, StoreFull
-from onceonly.store.contract.entries import InboxItem, Incident, MessageFilter, PairView, Role
+from onceonly.store.contract.entries import InboxItem, Incident, PairView, Role
+from onceonly.store.contract.listing import Listed
 from onceonly.store.contract.store import Snapshot, Store
 from onceonly.store.spool import Sink, Spool
 
@@ -85,7 +100,7 @@ READERS_MAX = 4
 """Most calls that read the store at the same time, so that threads are left for payloads."""
 
 
-class Api(JobCalls, BackupCalls, KeyCalls):
+class Api(ListCalls, JobCalls, BackupCalls, KeyCalls):
     """The routes over the parts that they read."""
 
     def __init__(  # noqa: PLR0913 - because the API is the face of all these parts
@@ -273,24 +288,6 @@ class Api(JobCalls, BackupCalls, KeyCalls):
         records = self._snapshot.list_journal_of(message.message_id)
         return Json(shapes.detail_shape(message, records))
 
-    @serves(operations.LIST_MESSAGES)
-    def list_messages(
-        self, asked: Asked[Nothing, MessagesQuery, Nothing]
-    ) -> Answer[messages.MessagePage]:
-        """A page of outbound messages."""
-        query = asked.query
-        page = self._snapshot.list_messages(
-            MessageFilter(
-                status=None if query.state is None else OutboundStatus(query.state),
-                to_party=query.to,
-                conversation_id=query.conversation,
-                after=query.after,
-                limit=page_limit(query.limit),
-            )
-        )
-        items = tuple(shapes.message_shape(view, None, None) for view in page.messages)
-        return Json(messages.MessagePage(messages=items, next_after=page.next_after))
-
     @serves(operations.CANCEL_MESSAGE)
     async def cancel_message(
         self, asked: Asked[MessagePath, Nothing, Nothing]
@@ -345,15 +342,22 @@ class Api(JobCalls, BackupCalls, KeyCalls):
         query = asked.query
         if _wants_arrow(asked.request) or query.payloads == "inline":
             self._gate.check_scope(asked.caller, "payloads", asked.request)
-        limit = max(1, min(page_limit(query.limit), query.up_to - query.after))
-        items = await self._inbox.read(query.after, limit, min(query.wait, WAIT_S_MAX))
-        items = [item for item in items if item.offset <= query.up_to]
+        wait_s = min(query.wait, WAIT_S_MAX)
+        if is_searched(query) or asked.caller.agreement_ids is not None:
+            wanted = owned(inbox_page_filter(query), asked.caller)
+            found = await self._inbox.search(wanted, wait_s)
+        else:
+            limit = max(1, min(page_limit(query.limit), query.up_to - query.after))
+            items = await self._inbox.read(query.after, limit, wait_s)
+            found = Listed(items, items[-1].offset if len(items) == limit else None)
+        found = up_to(query, found)
         async with self._readers:
-            return await asyncio.to_thread(self._inbox_page, asked, items)
+            return await asyncio.to_thread(self._inbox_page, asked, found)
 
     def _inbox_page(
-        self, asked: Asked[Nothing, InboxQuery, Nothing], items: Sequence[InboxItem]
+        self, asked: Asked[Nothing, InboxQuery, Nothing], page: Listed[InboxItem]
     ) -> Answer[inbox.InboxPage]:
+        items = page.items
         if _wants_arrow(asked.request):
             stream = inbox_stream(self._inbox.with_payloads(items))
             return Bytes(stream, media_type=ARROW)
@@ -363,7 +367,14 @@ class Api(JobCalls, BackupCalls, KeyCalls):
         else:
             shown = tuple(map(shapes.inbox_shape, items))
         last_offset, store_id = self._inbox.last_offset(), self._store_id()
-        return Json(inbox.InboxPage(items=shown, last_offset=last_offset, store_id=store_id))
+        shown_page = inbox.InboxPage(
+            items=shown,
+            last_offset=last_offset,
+            store_id=store_id,
+            next_after=page.next_after,
+            is_cut=page.is_cut,
+        )
+        return Json(shown_page)
 
     @serves(operations.REPORT_RANGE)
     async def post_processing_range(
@@ -372,7 +383,8 @@ class Api(JobCalls, BackupCalls, KeyCalls):
         """The application's processing state of everything up to an offset."""
         body = asked.body
         processing = ProcessingState(body.processing)
-        moved = await self._inbox.report_range(body.after, body.up_to, processing)
+        own = asked.caller.agreement_ids
+        moved = await self._inbox.report_range(body.after, body.up_to, processing, own)
         return Json(inbox.Moved(moved=moved))
 
     @serves(*(calls.get for calls in ITEM_CALLS))
@@ -421,13 +433,17 @@ class Api(JobCalls, BackupCalls, KeyCalls):
 
     @serves(operations.LIST_NOTICES)
     def list_notices(
-        self, asked: Asked[Nothing, PageQuery, Nothing]
+        self, asked: Asked[Nothing, NoticesQuery, Nothing]
     ) -> Answer[operating.NoticePage]:
         """Notices for the application."""
-        query = asked.query
-        found = self._snapshot.list_notices(query.after, page_limit(query.limit))
-        notices = tuple(shapes.notice_shape(*notice) for notice in found)
-        return Json(operating.NoticePage(notices=notices))
+        page = self._snapshot.search(
+            owned(paged(notice_filter(asked.query), asked.query), asked.caller)
+        )
+        notices = tuple(shapes.notice_shape(*notice) for notice in page.items)
+        shown = operating.NoticePage(
+            notices=notices, next_after=page.next_after, is_cut=page.is_cut
+        )
+        return Json(shown)
 
     @serves(operations.LIST_PARTNERS)
     def list_partners(
@@ -479,9 +495,14 @@ class Api(JobCalls, BackupCalls, KeyCalls):
     ) -> Answer[operating.Incidents]:
         """What an operator has to look at."""
         snapshot = self._snapshot
-        found = snapshot.list_incidents(is_open=asked.query.is_all is None)
-        incidents = tuple(shapes.incident_shape(one, _concerned(snapshot, one)) for one in found)
-        return Json(operating.Incidents(incidents=incidents))
+        page = snapshot.search(paged(incident_filter(asked.query), asked.query))
+        incidents = tuple(
+            shapes.incident_shape(one, _concerned(snapshot, one)) for one in page.items
+        )
+        shown = operating.Incidents(
+            incidents=incidents, next_after=page.next_after, is_cut=page.is_cut
+        )
+        return Json(shown)
 
     @serves(operations.LIST_JOURNAL)
     def list_journal(
@@ -490,14 +511,20 @@ class Api(JobCalls, BackupCalls, KeyCalls):
         """Journal rows above a seq, or every row about one message."""
         query = asked.query
         if query.message_id is not None:
-            records = self._snapshot.list_journal_of(query.message_id)
+            rows = self._snapshot.list_journal_of(query.message_id)
+            page = Listed([row for row in rows if asked.caller.owns(row.agreement_id)], None)
         else:
-            records = self._snapshot.list_journal(query.after, page_limit(query.limit))
+            page = self._snapshot.search(owned(paged(journal_filter(query), query), asked.caller))
         if _wants_arrow(asked.request):
-            return Bytes(journal_stream(records), media_type=ARROW)
-        rows = tuple(map(shapes.record_shape, records))
-        last_seq, store_id = self._snapshot.last_seq(), self._store_id()
-        return Json(history.JournalPage(records=rows, last_seq=last_seq, store_id=store_id))
+            return Bytes(journal_stream(page.items), media_type=ARROW)
+        shown = history.JournalPage(
+            records=tuple(map(shapes.record_shape, page.items)),
+            last_seq=self._snapshot.last_seq(),
+            store_id=self._store_id(),
+            next_after=page.next_after,
+            is_cut=page.is_cut,
+        )
+        return Json(shown)
 
     def _store_id(self) -> str | None:
         """The store that gave these numbers: the hash of its first journal row, which is unique.

@@ -172,6 +172,8 @@ def _fits(kind: inspect.Type, value: Any) -> bool:
         case inspect.FloatType(ge=least, le=most):
             is_finite = type(value) in (int, float) and abs(value) < float("inf")
             fits = is_finite and _is_between(least, value, most)
+        case inspect.EnumType(cls=enum):
+            fits = isinstance(value, str) and value in {word.value for word in enum}
         case inspect.LiteralType(values=words):
             fits = isinstance(value, str) and value in words
         case inspect.StrType():
@@ -225,6 +227,8 @@ def _expected(kind: inspect.Type) -> str:
             words = f"a whole number of {least} to {most}"
         case inspect.FloatType(ge=least):
             words = f"a number of {least} or more"
+        case inspect.EnumType(cls=enum):
+            words = f"one of {', '.join(word.value for word in enum)}"
         case inspect.LiteralType(values=legal):
             words = f"one of {', '.join(map(str, legal))}"
         case inspect.StrType(min_length=least, max_length=most):

@@ -16,6 +16,7 @@ from onceonly.api.jobs import (
     AnyJobPath,
     JobMessagePath,
     JobPath,
+    JobsQuery,
     NamedRunQuery,
     PageQuery,
     ReleaseQuery,
@@ -28,6 +29,8 @@ from onceonly.gateway import shapes
 from onceonly.gateway.api.answers import Answer, Json
 from onceonly.gateway.api.bounds import announced, read_on
 from onceonly.gateway.api.declared import checked, fields_of, from_members
+from onceonly.gateway.api.list_calls import job_filter, paged
+from onceonly.gateway.api.ownership import owned
 from onceonly.gateway.api.reading import page_limit, parsed, submission, too_large
 from onceonly.gateway.api.serving import Asked, serves
 from onceonly.gateway.application.jobs import Jobs, StagedRow
@@ -134,13 +137,13 @@ class JobCalls(ABC):
         return parts
 
     @serves(operations.LIST_JOBS)
-    def list_jobs(self, asked: Asked[Nothing, PageQuery, Nothing]) -> Answer[jobs.JobPage]:
+    def list_jobs(self, asked: Asked[Nothing, JobsQuery, Nothing]) -> Answer[jobs.JobPage]:
         """A page of jobs with their counts."""
-        limit = page_limit(asked.query.limit)
-        found = self._jobs.list_page(asked.query.after, limit)
-        items = tuple(shapes.job_shape(job, counts) for job, counts in found)
-        next_after = found[-1][0].number if len(found) == limit else None
-        return Json(jobs.JobPage(jobs=items, next_after=next_after))
+        page = self._jobs.list_page(
+            owned(paged(job_filter(asked.query), asked.query), asked.caller)
+        )
+        items = tuple(shapes.job_shape(job, counts) for job, counts in page.items)
+        return Json(jobs.JobPage(jobs=items, next_after=page.next_after, is_cut=page.is_cut))
 
     @serves(operations.GET_JOB)
     def get_job(self, asked: Asked[AnyJobPath, Nothing, Nothing]) -> Answer[jobs.Job]:

@@ -5,13 +5,16 @@ nobody ever used, so that nobody learns which ids others have (attack R2). This 
 that decides it for calls about one thing; lists get the caller's agreements as a filter.
 """
 
-from typing import Any
+from typing import Any, TypeVar
 
 from onceonly.api.operation import Operation
 from onceonly.gateway.api.serving import Asked, item_of
 from onceonly.gateway.application.inbox import Inbox
 from onceonly.gateway.caller import Caller
 from onceonly.message.errors import LocalError
+from onceonly.message.word import changed
+from onceonly.store.contract.entries import Excerpt, MessageFilter
+from onceonly.store.contract.listing import JobFilter, OfAgreements
 from onceonly.store.contract.store import Store
 
 _SUBMITS = frozenset({"putMessage"})
@@ -19,6 +22,12 @@ _SUBMITS = frozenset({"putMessage"})
 
 
 _OF_ITEMS = ("/v1/inbox/items", "/v1/inbox/{message_id}")
+
+
+NO_JOB = "/"
+"""No name of a job has a slash in it."""
+
+E = TypeVar("E", bound=Excerpt)
 
 
 class Ownership:
@@ -46,6 +55,27 @@ class Ownership:
         entry = self._store.snapshot().find_outbound(message_id)
         if entry is None or not caller.owns(entry.agreement_id):
             raise unknown_message(message_id)
+
+
+def owned(wanted: E, caller: Caller) -> E:
+    """The same question to a list, about the caller's own alone."""
+    if caller.agreement_ids is None:
+        return wanted
+    own = tuple(sorted(caller.agreement_ids))
+    if isinstance(wanted, MessageFilter | OfAgreements):
+        narrowed: E = changed(wanted, agreement_ids=own)
+        return narrowed
+    assert isinstance(wanted, JobFilter), f"a list that nobody made private: {wanted}"
+    jobs: Any = changed(wanted, id_prefix=_own_prefix(wanted.id_prefix or "", caller))
+    return jobs  # type: ignore[no-any-return]  # because it is what was wanted
+
+
+def _own_prefix(asked: str, caller: Caller) -> str:
+    """How the names of jobs begin that are the caller's and begin as asked."""
+    ours = f"{caller.application}."
+    if asked.startswith(ours):
+        return asked
+    return ours if ours.startswith(asked) else NO_JOB
 
 
 def _check_job(operation: Operation[Any, Any, Any, Any], caller: Caller, job: str) -> None:

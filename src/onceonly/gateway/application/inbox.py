@@ -12,6 +12,7 @@ from onceonly.protocol.keeping import taken_back
 from onceonly.protocol.receiving import InboundStatus, ProcessingState
 from onceonly.steps.processing import not_found, refuse, report, report_some, standing_of
 from onceonly.store.contract.entries import InboxItem, StoredPayload
+from onceonly.store.contract.listing import InboxFilter, Listed
 from onceonly.store.contract.store import Snapshot
 from onceonly.store.spool import Spool
 
@@ -62,6 +63,20 @@ class Inbox:
     def _list(self, after: int, limit: int) -> Sequence[InboxItem]:
         # The snapshot is taken here because it belongs to the thread that takes it.
         return self._desk.snapshot().list_inbox(after, limit)
+
+    async def search(self, wanted: InboxFilter, wait_s: float) -> Listed[InboxItem]:
+        """Items that fit; where there are none, again when another item came, or after `wait_s`."""
+        grown = self._growth.watch()
+        found = await asyncio.to_thread(self._search, wanted)
+        is_over = found.items or found.next_after is not None or wanted.is_newest_first
+        if not is_over and wait_s > 0:
+            await asyncio.wait((grown,), timeout=wait_s)
+            found = await asyncio.to_thread(self._search, wanted)
+        grown.cancel()
+        return found
+
+    def _search(self, wanted: InboxFilter) -> Listed[InboxItem]:
+        return self._desk.snapshot().search(wanted)
 
     def last_offset(self) -> int:
         """The greatest offset given so far."""
@@ -146,7 +161,9 @@ class Inbox:
         await self._desk.transact(lambda txn, ground: report(txn, ground, item, processing))
         return self.find(None, item.offset)
 
-    async def report_range(self, after: int, up_to: int, processing: ProcessingState) -> int:
+    async def report_range(
+        self, after: int, up_to: int, processing: ProcessingState, own: Own = None
+    ) -> int:
         """Record the state for every item above `after` up to `up_to`; returns how many changed.
 
         For an application that works through the inbox in order. An item in a later state stays as
@@ -155,7 +172,7 @@ class Inbox:
         """
         moved = 0
         while True:
-            step = partial(report_some, after=after, up_to=up_to, processing=processing)
+            step = partial(report_some, after=after, up_to=up_to, processing=processing, own=own)
             count, last = await self._desk.transact(step)
             moved += count
             if last is None:

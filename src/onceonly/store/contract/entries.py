@@ -183,19 +183,65 @@ class PairView(Word):
     """The last cause of trouble with the partner (R-40; sender only)."""
 
 
-class MessageFilter(Word):
-    """Which outbound messages to list; None means any. Pages follow the order of submission."""
+ROWS_READ_MAX = 20_000
+"""Most rows that one page or one count looks at: some 20 ms of processor time, where each of them
+has to be read from its tables."""
+
+COUNT_MAX = 10_000
+"""Where a count stops."""
+
+
+class Excerpt(Word, kw_only=True):
+    """Which part of a list to show, and in which order.
+
+    The cursor is a number of the list (`position`, offset, seq, …) that need not be there any more.
+    """
+
+    is_newest_first: bool = False
+    after: int = 0
+    """Cursor of the page before, which comes *before* the page in the order of the list: the rows
+    wanted have greater numbers, or with `is_newest_first` smaller ones. 0 begins the list."""
+    limit: int = 100
+    """Most rows of the page; a count does not look at it."""
+    rows_max: int = ROWS_READ_MAX
+    """Most rows to look at."""
+    since_at: int | None = None
+    """No rows from before this instant; which instant of theirs is meant, the list says."""
+    until_at: int | None = None
+    """No rows from this instant on."""
+
+
+class MessageFilter(Excerpt, kw_only=True):
+    """Which outbound messages to list; None means any. Instants are those of the submission."""
 
     status: OutboundStatus | None = None
     to_party: str | None = None
+    agreement_id: str | None = None
+    agreement_ids: tuple[str, ...] | None = None
+    """Only messages of these agreements; it narrows whatever else is asked for."""
+    service: str | None = None
+    action: str | None = None
     conversation_id: str | None = None
-    after: int = 0
-    """`position` of the last message of the page before."""
-    limit: int = 100
+    idempotency_key: str | None = None
+    """The message that was submitted under this key, and those that send its content again."""
+    error_code: ErrorCode | None = None
+    id_prefix: str | None = None
+    """How the MessageId begins."""
 
 
 class Page(Word):
-    """A page of outbound messages, oldest first; `next_after` is None on the last page."""
+    """A page of outbound messages, in the order that was asked for."""
 
     messages: Sequence[OutboundView]
     next_after: int | None
+    """`after` of the next page, in the same order; None on the last one."""
+    is_cut: bool = False
+    """The page ends because `rows_max` rows were looked at: more may follow, further on."""
+
+
+class Count(Word):
+    """How many rows fit."""
+
+    count: int
+    is_more: bool
+    """There may be more: the count stopped at `COUNT_MAX`, or after `rows_max` rows."""

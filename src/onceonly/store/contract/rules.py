@@ -8,23 +8,13 @@ from collections.abc import Sequence
 from onceonly.message.message import Payload
 from onceonly.protocol.sending import FINAL, Outbound
 from onceonly.store.contract.conditions import StoreRefused
-from onceonly.store.contract.entries import OutboundView, Page, StoredPayload
+from onceonly.store.contract.entries import StoredPayload
 from onceonly.store.spool import INLINE_BYTES_MAX
 
 
 def settled_at(state: Outbound, at: int) -> int | None:
     """`at` if the status of `state` is final, otherwise None."""
     return at if state.status in FINAL else None
-
-
-def page_of(found: Sequence[tuple[int, OutboundView]], limit: int) -> Page:
-    """A page of the first `limit` messages of `found`, which are pairs of position and view.
-
-    The caller looks for one message more than `limit`: if there is one, another page follows.
-    """
-    shown = found[:limit]
-    next_after = shown[-1][0] if len(found) > limit else None
-    return Page([view for _, view in shown], next_after)
 
 
 def check_payloads(described: Sequence[Payload], payloads: Sequence[StoredPayload]) -> None:

@@ -25,6 +25,7 @@ from onceonly.protocol.receiving import InboundStatus, ProcessingState, Receivin
 from onceonly.protocol.recovering import Recovery
 from onceonly.protocol.sending import Outbound
 from onceonly.store.contract.entries import (
+    Count,
     InboundEntry,
     InboxItem,
     InboxStanding,
@@ -42,10 +43,11 @@ from onceonly.store.contract.entries import (
 )
 from onceonly.store.contract.jobs import JobSnapshot, JobTransaction
 from onceonly.store.contract.keys import KeySnapshot, KeyTransaction
+from onceonly.store.contract.listing import ListSnapshot
 from onceonly.store.contract.waits import Waits
 
 
-class Snapshot(JobSnapshot, KeySnapshot, Protocol):
+class Snapshot(JobSnapshot, KeySnapshot, ListSnapshot, Protocol):
     """Reads. In a `Transaction` they also see its own writes, elsewhere only committed rows."""
 
     def find_outbound(self, message_id: str) -> OutboundEntry | None:
@@ -69,7 +71,17 @@ class Snapshot(JobSnapshot, KeySnapshot, Protocol):
         ...
 
     def list_messages(self, wanted: MessageFilter) -> Page:
-        """Outbound messages that fit every criterion of `wanted`, in submission order."""
+        """Outbound messages that fit every criterion of `wanted`, in the order of submission.
+
+        With `is_newest_first` in the opposite order.
+
+        Looks at `wanted.rows_max` rows at most, starting from the index that leaves the fewest. A
+        store that does not have to read rows to choose among them may look at more.
+        """
+        ...
+
+    def count_messages(self, wanted: MessageFilter) -> Count:
+        """How many messages come after the cursor of `wanted`; stops at `COUNT_MAX`."""
         ...
 
     def find_next_queued(self, pair: Pair) -> OutboundEntry | None:

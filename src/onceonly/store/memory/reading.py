@@ -26,26 +26,24 @@ from onceonly.store.contract.entries import (
     InboxItem,
     InboxStanding,
     Incident,
-    MessageFilter,
     Notice,
     OutboundEntry,
     OutboundView,
     OwedNotice,
-    Page,
     PairView,
     Role,
     StoredPayload,
     TransitEntry,
 )
-from onceonly.store.contract.rules import page_of
 from onceonly.store.contract.store import Snapshot
 from onceonly.store.memory.api_keys import MemoryKeyReading
+from onceonly.store.memory.lists import MemoryLists
 from onceonly.store.memory.tables import InboundRow, OutboundRow
 
 # ruff: noqa: D102 - because the methods are documented where they are promised, in store.py
 
 
-class MemorySnapshot(MemoryKeyReading, Snapshot):
+class MemorySnapshot(MemoryLists, MemoryKeyReading, Snapshot):
     """Reads over tables."""
 
     def find_outbound(self, message_id: str) -> OutboundEntry | None:
@@ -65,11 +63,6 @@ class MemorySnapshot(MemoryKeyReading, Snapshot):
     def list_payloads(self, message_id: str) -> Sequence[StoredPayload]:
         row = self._tables.outbound.get(message_id)
         return () if row is None else row.payloads
-
-    def list_messages(self, wanted: MessageFilter) -> Page:
-        fitting = (row for row in self._tables.outbound.values() if _fits(row, wanted))
-        found = islice(fitting, wanted.limit + 1)
-        return page_of([(row.position, row.view()) for row in found], wanted.limit)
 
     def _list_outbound(self, *statuses: OutboundStatus) -> list[OutboundRow]:
         return [row for row in self._tables.outbound.values() if row.state.status in statuses]
@@ -368,13 +361,3 @@ class MemorySnapshot(MemoryKeyReading, Snapshot):
         for incoming in self._tables.inbound.values():
             counts[COUNTED_AS[incoming.status]] += 1
         return counts
-
-
-def _fits(row: OutboundRow, wanted: MessageFilter) -> bool:
-    message = row.message
-    return (
-        row.position > wanted.after
-        and wanted.status in (None, row.state.status)
-        and wanted.to_party in (None, message.pair.to_party)
-        and wanted.conversation_id in (None, message.conversation_id)
-    )

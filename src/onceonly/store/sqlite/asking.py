@@ -4,7 +4,7 @@ Knows how an answer of APSW becomes a row or an error of ours; must not know whi
 asked.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
@@ -34,6 +34,13 @@ class SqliteQuestions:
     def _list(self, query: str, *bindings: Any) -> list[Any]:
         try:
             return self._cursor.execute(SQL[query], bindings).fetchall()
+        except apsw.Error as error:
+            raise from_sqlite(error) from error
+
+    def _ask(self, statement: str, bindings: Mapping[str, Any]) -> list[Any]:
+        """Rows of a statement that `listing` composed."""
+        try:
+            return self._cursor.execute(statement, bindings).fetchall()
         except apsw.Error as error:
             raise from_sqlite(error) from error
 

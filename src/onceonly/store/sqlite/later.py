@@ -8,6 +8,7 @@ table with rows put off, they are written.
 Knows which statements see such tables; must not know what the rows mean.
 """
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import apsw
@@ -84,6 +85,11 @@ class SqliteLater(SqliteQuestions):
         if self._is_put_off and query not in _AT_ONCE:
             self._write_put_off()
         return super()._list(query, *bindings)
+
+    def _ask(self, statement: str, bindings: Mapping[str, Any]) -> list[Any]:
+        if self._is_put_off:
+            self._write_put_off()
+        return super()._ask(statement, bindings)
 
     def _write(self, query: str, *bindings: Any) -> None:
         if self._is_put_off and query not in _AT_ONCE:

@@ -16,35 +16,28 @@ from onceonly.message.package import Package
 from onceonly.protocol.pairing import SendingPair
 from onceonly.protocol.receiving import ProcessingState, ReceivingPair
 from onceonly.protocol.recovering import Recovery
-from onceonly.protocol.sending import OutboundStatus
 from onceonly.store.contract.counting import COUNTED
 from onceonly.store.contract.entries import (
     InboundEntry,
     InboxItem,
     InboxStanding,
     Incident,
-    MessageFilter,
     Notice,
     OutboundEntry,
     OutboundView,
     OwedNotice,
-    Page,
     PairView,
     StoredPayload,
     TransitEntry,
 )
-from onceonly.store.contract.rules import page_of
 from onceonly.store.contract.store import Snapshot
 from onceonly.store.sqlite import mapping
 from onceonly.store.sqlite.api_keys import SqliteKeyReading
 from onceonly.store.sqlite.job_reading import SqliteJobReading
-
-_DELIVERED = (OutboundStatus.ACKNOWLEDGED, OutboundStatus.SENT)
-_UNDER_WAY = (OutboundStatus.QUEUED, OutboundStatus.SENDING)
-"""Messages in these statuses, or in `_DELIVERED`, are not in the index `outbound_undelivered`."""
+from onceonly.store.sqlite.lists import SqliteLists
 
 
-class SqliteSnapshot(SqliteJobReading, SqliteKeyReading, Snapshot):
+class SqliteSnapshot(SqliteLists, SqliteJobReading, SqliteKeyReading, Snapshot):
     """Reads over one connection, used by one thread at a time."""
 
     def find_outbound(self, message_id: str) -> OutboundEntry | None:
@@ -67,17 +60,6 @@ class SqliteSnapshot(SqliteJobReading, SqliteKeyReading, Snapshot):
 
     def list_payloads(self, message_id: str) -> Sequence[StoredPayload]:
         return self._payloads(self._get("list_payloads", message_id), "list_outbound_bodies")
-
-    def list_messages(self, wanted: MessageFilter) -> Page:
-        found = self._list(
-            _narrowest(wanted),
-            wanted.after,
-            wanted.limit + 1,
-            wanted.status,
-            wanted.to_party,
-            wanted.conversation_id,
-        )
-        return page_of([(row[0], mapping.to_outbound_view(row)) for row in found], wanted.limit)
 
     def find_next_queued(self, pair: Pair) -> OutboundEntry | None:
         row = self._get("find_next_queued", *pair)
@@ -239,21 +221,3 @@ class SqliteSnapshot(SqliteJobReading, SqliteKeyReading, Snapshot):
 
     def count_by_status(self) -> dict[str, int]:
         return dict(zip(COUNTED, self._get("count_by_status"), strict=True))
-
-
-def _narrowest(wanted: MessageFilter) -> str:
-    """The query whose index leaves the fewest rows to look at.
-
-    There are at most `queued_max` messages under way, to all partners together.
-    """
-    status, is_any = wanted.status, wanted.status is None
-    if wanted.conversation_id is not None:
-        return "list_messages_by_conversation"
-    if status in _UNDER_WAY:
-        return "list_messages_by_status"
-    if wanted.to_party is not None:
-        is_usual = is_any or status in _DELIVERED
-        return "list_messages_by_partner" if is_usual else "list_messages_undelivered"
-    if status in _DELIVERED:
-        return "list_messages_delivered"
-    return "list_messages" if is_any else "list_messages_by_status"

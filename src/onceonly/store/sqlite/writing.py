@@ -40,6 +40,7 @@ from onceonly.store.sqlite import mapping
 from onceonly.store.sqlite.api_keys import SqliteKeyWriting
 from onceonly.store.sqlite.job_writing import SqliteJobWriting
 from onceonly.store.sqlite.kept import Carried, KeptContent, WorkingSet
+from onceonly.store.sqlite.listing import IN_STRETCH, STRETCH_BITS
 from onceonly.store.sqlite.mapping import Way
 from onceonly.store.sqlite.reading import SqliteSnapshot
 
@@ -204,6 +205,8 @@ class SqliteTransaction(SqliteJobWriting, SqliteKeyWriting, SqliteSnapshot, Tran
         self._add_bodies(Way.OUT, position, message.payloads, payloads)
         if idempotency_key is not None:
             self._write("add_idempotency_key", idempotency_key, message.message_id)
+        if not position & IN_STRETCH:
+            self._write("end_stretch_of_messages", (position >> STRETCH_BITS) - 1)
         content = KeptContent(message, tuple(payloads), digest, header_digest, submitted_at)
         if content.is_small:
             self._kept.contents.said[message.message_id] = content
@@ -305,6 +308,8 @@ class SqliteTransaction(SqliteJobWriting, SqliteKeyWriting, SqliteSnapshot, Tran
                 ack_requested=ack_requested,
             )
             self._kept.stored.said[key] = (position, entry)
+        if offset is not None:
+            self._end_stretch_of_inbox(offset)
         self._has_unkeyed = self._has_unkeyed or not has_key
         self._count(COUNTED_AS[status], 1)
 
@@ -319,6 +324,7 @@ class SqliteTransaction(SqliteJobWriting, SqliteKeyWriting, SqliteSnapshot, Tran
         assert status == InboundStatus.STORED, f"{key} is {status}"
         offset = self._next_offset()
         self._write("hand_over", offset, at, position)
+        self._end_stretch_of_inbox(offset)
         self._kept.stored.said[key] = None
         self._recount(InboundStatus.STORED, InboundStatus.HANDED_OVER)
         return offset
@@ -355,6 +361,10 @@ class SqliteTransaction(SqliteJobWriting, SqliteKeyWriting, SqliteSnapshot, Tran
         # From the row of the store, not from the inbox: after a purge no offset may be given again.
         self._last_offset += 1
         return self._last_offset
+
+    def _end_stretch_of_inbox(self, offset: int) -> None:
+        if not offset & IN_STRETCH:
+            self._write("end_stretch_of_inbox", (offset >> STRETCH_BITS) - 1)
 
     def put_processing(self, offset: int, processing: ProcessingState) -> None:
         self._write_item("put_processing", processing, offset)
@@ -487,6 +497,8 @@ class SqliteTransaction(SqliteJobWriting, SqliteKeyWriting, SqliteSnapshot, Tran
             chain_hash = row[-1]
             rows.append(row)
         self._write_later("append", *rows)
+        for number in range(self._journal_seq >> STRETCH_BITS, seq >> STRETCH_BITS):
+            self._write("end_stretch_of_journal", number)
         self._journal_seq, self._chain_hash = seq, chain_hash
 
     def count_by_status(self) -> dict[str, int]:

@@ -95,75 +95,70 @@ SELECT position, message_id, from_party, to_party, agreement_id, status, attempt
     resent_as
   FROM outbound JOIN outbound_message USING (position) WHERE message_id = ?
 
--- name: list_messages
-SELECT position, message_id, from_party, to_party, agreement_id, status, attempt, episode,
-    exposure, sequence_number, expires_at, transients, silence, pings, error_code, has_arrived,
-    is_certain, due_ns, settled_at, from_ids, to_ids, conversation_id, service, action,
-    timestamp_at, semantics, ref_to_message_id, payloads, time_to_live_at, sync_reply_mode,
-    delivery_receipt_requested, acknowledgment, digest, submitted_at, header_digest, resend_of,
-    resent_as
-  FROM outbound CROSS JOIN outbound_message USING (position)
-  WHERE position > ?1 AND ?3 IS NULL AND ?4 IS NULL AND ?5 IS NULL
-  ORDER BY position LIMIT ?2
+-- name: gather_by_key
+SELECT position FROM outbound
+  WHERE message_id = (SELECT message_id FROM idempotency WHERE idempotency_key = ?1)
+UNION ALL
+SELECT position FROM outbound_message INDEXED BY outbound_resent
+  WHERE idempotency_key = ?1 AND (resent_as IS NOT NULL OR resend_of IS NOT NULL)
+LIMIT ?2
 
--- name: list_messages_by_status
-SELECT position, message_id, from_party, to_party, agreement_id, status, attempt, episode,
-    exposure, sequence_number, expires_at, transients, silence, pings, error_code, has_arrived,
-    is_certain, due_ns, settled_at, from_ids, to_ids, conversation_id, service, action,
-    timestamp_at, semantics, ref_to_message_id, payloads, time_to_live_at, sync_reply_mode,
-    delivery_receipt_requested, acknowledgment, digest, submitted_at, header_digest, resend_of,
-    resent_as
-  FROM outbound INDEXED BY outbound_by_status CROSS JOIN outbound_message USING (position)
-  WHERE position > ?1 AND status = ?3 AND status <> 'acknowledged' AND status <> 'sent'
-    AND (?4 IS NULL OR to_party = ?4) AND ?5 IS NULL
-  ORDER BY position LIMIT ?2
+-- name: gather_by_id
+SELECT position FROM outbound INDEXED BY sqlite_autoindex_outbound_1
+  WHERE message_id >= ? AND message_id < ? LIMIT ?
 
--- name: list_messages_delivered
-SELECT position, message_id, from_party, to_party, agreement_id, status, attempt, episode,
-    exposure, sequence_number, expires_at, transients, silence, pings, error_code, has_arrived,
-    is_certain, due_ns, settled_at, from_ids, to_ids, conversation_id, service, action,
-    timestamp_at, semantics, ref_to_message_id, payloads, time_to_live_at, sync_reply_mode,
-    delivery_receipt_requested, acknowledgment, digest, submitted_at, header_digest, resend_of,
-    resent_as
-  FROM outbound INDEXED BY outbound_delivered CROSS JOIN outbound_message USING (position)
-  WHERE position > ?1 AND status = ?3 AND (status = 'acknowledged' OR status = 'sent')
-    AND ?4 IS NULL AND ?5 IS NULL
-  ORDER BY position LIMIT ?2
+-- name: gather_settled
+SELECT position FROM outbound INDEXED BY outbound_settled
+  WHERE agreement_id IN (SELECT value FROM json_each(?)) AND settled_at IS NOT NULL LIMIT ?
 
--- name: list_messages_by_partner
-SELECT position, message_id, from_party, to_party, agreement_id, status, attempt, episode,
-    exposure, sequence_number, expires_at, transients, silence, pings, error_code, has_arrived,
-    is_certain, due_ns, settled_at, from_ids, to_ids, conversation_id, service, action,
-    timestamp_at, semantics, ref_to_message_id, payloads, time_to_live_at, sync_reply_mode,
-    delivery_receipt_requested, acknowledgment, digest, submitted_at, header_digest, resend_of,
-    resent_as
-  FROM outbound INDEXED BY outbound_by_partner CROSS JOIN outbound_message USING (position)
-  WHERE position > ?1 AND (?3 IS NULL OR status = ?3) AND to_party = ?4 AND ?5 IS NULL
-  ORDER BY position LIMIT ?2
+-- name: gather_waiting
+SELECT position, agreement_id FROM outbound INDEXED BY outbound_by_status
+  WHERE status IN ('queued', 'sending', 'in_doubt') AND status <> 'acknowledged'
+    AND status <> 'sent'
+  LIMIT ?
 
--- name: list_messages_undelivered
-SELECT position, message_id, from_party, to_party, agreement_id, status, attempt, episode,
-    exposure, sequence_number, expires_at, transients, silence, pings, error_code, has_arrived,
-    is_certain, due_ns, settled_at, from_ids, to_ids, conversation_id, service, action,
-    timestamp_at, semantics, ref_to_message_id, payloads, time_to_live_at, sync_reply_mode,
-    delivery_receipt_requested, acknowledgment, digest, submitted_at, header_digest, resend_of,
-    resent_as
-  FROM outbound INDEXED BY outbound_undelivered CROSS JOIN outbound_message USING (position)
-  WHERE position > ?1 AND status = ?3 AND status <> 'acknowledged' AND status <> 'sent'
-    AND status <> 'queued' AND status <> 'sending' AND to_party = ?4 AND ?5 IS NULL
-  ORDER BY position LIMIT ?2
+-- name: gather_inbox_by_id
+SELECT inbox_offset FROM inbound INDEXED BY inbound_by_key
+  WHERE message_id >= ?1 AND message_id < ?2 AND has_key = 1
+UNION ALL
+SELECT inbox_offset FROM inbound INDEXED BY inbound_without_key
+  WHERE message_id >= ?1 AND message_id < ?2 AND has_key = 0
+LIMIT ?3
 
--- name: list_messages_by_conversation
-SELECT position, message_id, from_party, to_party, agreement_id, status, attempt, episode,
-    exposure, sequence_number, expires_at, transients, silence, pings, error_code, has_arrived,
-    is_certain, due_ns, settled_at, from_ids, to_ids, conversation_id, service, action,
-    timestamp_at, semantics, ref_to_message_id, payloads, time_to_live_at, sync_reply_mode,
-    delivery_receipt_requested, acknowledgment, digest, submitted_at, header_digest, resend_of,
-    resent_as
-  FROM outbound_message INDEXED BY outbound_by_conversation CROSS JOIN outbound USING (position)
-  WHERE position > ?1 AND (?3 IS NULL OR status = ?3) AND (?4 IS NULL OR to_party = ?4)
-    AND conversation_id = ?5
-  ORDER BY position LIMIT ?2
+-- name: gather_journal_by_id
+SELECT seq FROM journal INDEXED BY journal_by_message
+  WHERE message_id >= ? AND message_id < ? LIMIT ?
+
+-- name: gather_notices_by_id
+SELECT number FROM notice INDEXED BY sqlite_autoindex_notice_1
+  WHERE message_id >= ? AND message_id < ? LIMIT ?
+
+-- name: gather_jobs_by_id
+SELECT number FROM job INDEXED BY sqlite_autoindex_job_1 WHERE job_id >= ? AND job_id < ? LIMIT ?
+
+-- name: gather_open_incidents
+SELECT incident_id FROM incident INDEXED BY incident_unresolved WHERE resolved_at IS NULL LIMIT ?
+
+-- name: list_stretches
+SELECT number FROM stretch WHERE list = ? AND latest_at >= ? AND earliest_at < ? ORDER BY number
+
+-- name: last_stretch
+SELECT max(number) FROM stretch WHERE list = ?
+
+-- name: end_stretch_of_messages
+INSERT OR REPLACE INTO stretch
+  SELECT 'outbound', ?1, min(submitted_at), max(submitted_at) FROM outbound_message
+    WHERE position > ?1 << 10 AND position <= ?1 + 1 << 10
+
+-- name: end_stretch_of_inbox
+INSERT OR REPLACE INTO stretch
+  SELECT 'inbox', ?1, min(received_at), max(received_at) FROM inbound
+    WHERE inbox_offset > ?1 << 10 AND inbox_offset <= ?1 + 1 << 10 AND inbox_offset IS NOT NULL
+
+-- name: end_stretch_of_journal
+INSERT OR REPLACE INTO stretch
+  SELECT 'journal', ?1, min(at), max(at) FROM journal
+    WHERE seq > ?1 << 10 AND seq <= ?1 + 1 << 10
 
 -- name: find_message_id_by_key
 SELECT message_id FROM idempotency WHERE idempotency_key = ?
