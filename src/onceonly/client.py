@@ -14,11 +14,9 @@ from typing import Any, NamedTuple, Self, TypedDict, Unpack
 import httpx
 import msgspec
 
-from onceonly.api import key_operations, operations
+from onceonly.api import operations
 from onceonly.api.backups import Backup, BackupPath, StartBackup
 from onceonly.api.history import (
-    AuditPage,
-    AuditQuery,
     JournalCriteria,
     JournalPage,
     JournalQuery,
@@ -50,7 +48,6 @@ from onceonly.api.jobs import (
     RowAnswer,
     StageQuery,
 )
-from onceonly.api.keys import Key, KeyPath, MadeKey, NewKey
 from onceonly.api.lists import Count
 from onceonly.api.messages import (
     Header,
@@ -85,7 +82,7 @@ from onceonly.api.operating import (
     ResumedPartner,
 )
 from onceonly.api.operation import ARROW, LINES, A, B, Nothing, Operation, P, Q
-from onceonly.api.words import ErrorWord, MessageState, Order, ProcessingState, Scope
+from onceonly.api.words import ErrorWord, MessageState, Order, ProcessingState
 from onceonly.call import (
     GatewayUnreachable,
     HttpCall,
@@ -95,6 +92,7 @@ from onceonly.call import (
     unexpected,
 )
 from onceonly.documents import Document, Form
+from onceonly.key_client import KeyClient
 from onceonly.message.errors import LocalError
 from onceonly.message.identity import JOB_NAME, is_job_name
 
@@ -133,7 +131,7 @@ class MessageChoice(TypedDict, total=False):
     until: str | None
 
 
-class Client:
+class Client(KeyClient):
     """Calls one gateway. Use as a context manager.
 
     Every call raises `GatewayUnreachable`, or `LocalError` with the name that the gateway gave;
@@ -530,37 +528,6 @@ class Client:
     def backups(self) -> Sequence[Backup]:
         """The backups that were begun since the gateway's start, the latest first."""
         return self._ask(operations.LIST_BACKUPS, _NOTHING, _NOTHING).backups
-
-    def create_key(
-        self,
-        name: str,
-        scopes: Sequence[Scope],
-        application: str | None = None,
-        agreements: Sequence[str] = (),
-    ) -> MadeKey:
-        """Make a key of the API; the answer is the only one that has the secret."""
-        body = NewKey(
-            name=name,
-            scopes=tuple(scopes),
-            application=application,
-            agreements=tuple(agreements),
-        )
-        return self._ask(key_operations.CREATE_KEY, _NOTHING, _NOTHING, body)
-
-    def keys(self) -> Sequence[Key]:
-        """Every key that there ever was, by name."""
-        return self._ask(key_operations.LIST_KEYS, _NOTHING, _NOTHING).keys
-
-    def revoke_key(self, name: str) -> Key:
-        """Revoke a key: it opens nothing any more."""
-        return self._ask(key_operations.REVOKE_KEY, KeyPath(name=name), _NOTHING)
-
-    def audit(self, before: int | None = None, limit: int = 100) -> AuditPage:
-        """Who asked for which action, the latest first, and where the next page begins."""
-        query = AuditQuery(limit=limit)
-        if before is not None:
-            query = AuditQuery(before=before, limit=limit)
-        return self._ask(key_operations.LIST_AUDIT, _NOTHING, query)
 
     def health(self) -> Health:
         """Who the gateway is."""

@@ -12,8 +12,7 @@ from typing import Any
 
 from starlette.applications import Starlette
 from starlette.datastructures import UploadFile
-from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from onceonly.api import history, inbox, messages, operating, operations
@@ -45,6 +44,7 @@ from onceonly.gateway.api.arrow import inbox_stream, journal_stream
 from onceonly.gateway.api.backup_calls import BackupCalls
 from onceonly.gateway.api.bounds import announced, read_on, read_whole
 from onceonly.gateway.api.declared import from_members, from_path, from_texts
+from onceonly.gateway.api.failures import ON_FAILURE
 from onceonly.gateway.api.forms import HEADER_BYTES_MAX, HEADER_PART, form_of
 from onceonly.gateway.api.gate import Gate, caller_of
 from onceonly.gateway.api.job_calls import JobCalls
@@ -84,7 +84,6 @@ from onceonly.message.errors import LocalError
 from onceonly.message.identity import Pair
 from onceonly.message.word import changed
 from onceonly.protocol.receiving import ProcessingState
-from onceonly.store.contract.conditions import StoreExhausted, StoreFailed, StoreFull
 from onceonly.store.contract.entries import InboxItem, Incident, PairView, Role
 from onceonly.store.contract.listing import Listed
 from onceonly.store.contract.store import Snapshot, Store
@@ -144,15 +143,7 @@ class Api(ListCalls, JobCalls, BackupCalls, KeyCalls):
                 routes[operation.path] = PathRoute(route_of(operation), routes.values())
             route = routes[operation.path]
             route.add(operation.method, self._endpoint(calls[operation], operation))
-        handlers: dict[Any, Any] = {
-            HTTPException: _on_http_exception,
-            LocalError: _on_local_error,
-            StoreExhausted: _on_store_exhausted,
-            StoreFull: _on_store_full,
-            StoreFailed: _on_store_failed,
-            Exception: self._on_bug,
-            ClientDisconnect: _on_disconnect,
-        }
+        handlers: dict[Any, Any] = {**ON_FAILURE, Exception: self._on_bug}
         application = Starlette(routes=list(routes.values()), exception_handlers=handlers)
         # A path with a slash at its end is another path, and a redirect is no declared answer.
         application.router.redirect_slashes = False
@@ -576,42 +567,3 @@ def _concerned(snapshot: Snapshot, incident: Incident) -> dict[str, int] | None:
     if not incident.is_trouble or incident.resolved_at is not None:
         return None
     return snapshot.count_concerned(incident.pair, incident.opened_at)
-
-
-async def _on_local_error(request: Request, error: LocalError) -> Response:
-    del request
-    return refusal(error.name, str(error), error.facts)
-
-
-async def _on_store_full(request: Request, error: StoreFull) -> Response:
-    del request, error
-    text = "the disk is full; nothing was accepted, try again when there is space"
-    return refusal("StoreFull", text)
-
-
-async def _on_store_exhausted(request: Request, error: StoreExhausted) -> Response:
-    """Ruling R-43: descriptors or memory are used up for the moment."""
-    del request
-    return refusal("Busy", str(error))
-
-
-async def _on_store_failed(request: Request, error: StoreFailed) -> Response:
-    """Tells the supervisor, who stops the process (R-22); the caller rarely sees this answer."""
-    del request
-    context = {"message": "a call met a broken store", "exception": error}
-    asyncio.get_running_loop().call_exception_handler(context)
-    return refusal("StoreFailed", "the store failed; the gateway stops")
-
-
-async def _on_disconnect(request: Request, error: ClientDisconnect) -> Response:
-    """Nobody reads this answer: the caller left in the middle of its request."""
-    del request, error
-    return refusal("CallerGone", "the request ended before its body did")
-
-
-async def _on_http_exception(request: Request, error: HTTPException) -> Response:
-    del request
-    name = {404: "NotFound", 405: "MethodNotAllowed"}.get(error.status_code, "InvalidRequest")
-    answer = refusal(name, error.detail)
-    answer.headers.update(error.headers or {})
-    return answer
