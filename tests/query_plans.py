@@ -44,14 +44,15 @@ WHOLE = {
     "list_released_runs": ("SCAN holding",),
     "list_running_bulks": ("SCAN bulk USING INDEX bulk_running",),
     "forget_blocks": ("SCAN block",),
+    "list_api_keys": ("SCAN api_key",),
 }
 """Statements that may read something from end to end, and what.
 
 It has one row (`store`), or ends at the first row (the journal's last
 one, the first queued message); or it has a row for each pair, for each agreement, for each run with
 something staged or a block of rows, for each action in bulk that works, or for whatever is owed
-now: in flight, in recovery, a notice, an open incident. `list_incidents` is asked for all that
-there are. `gather_settled` reads the agreements that its caller named.
+now: in flight, in recovery, a notice, an open incident. `list_incidents` and `list_api_keys` are
+asked for all that there are. `gather_settled` reads the agreements that its caller named.
 """
 
 

@@ -29,6 +29,9 @@ SEEDS = range(4_000, 4_120)
 NOT_IN_WORLDS = {
     *("bulk.act", "bulk.finish", "bulk.give_up", "bulk.note_selected", "bulk.seal"),
     *("bulk.select", "bulk.start", "bulk.stop"),
+    "api_keys.make_key",
+    "api_keys.note_used",
+    "api_keys.revoke_key",
     "handing_over.park",
     "handing_over.take_up",
     "notices.park",

@@ -6,6 +6,7 @@ from onceonly.api import backups, history, inbox, jobs, lists, messages, operati
 from onceonly.api.bulk_operations import BULK_OPERATIONS
 from onceonly.api.event_operations import LIST_EVENTS
 from onceonly.api.folder_operations import LIST_FOLDERS
+from onceonly.api.key_operations import KEY_OPERATIONS
 from onceonly.api.operation import (
     ANY,
     ARROW,
@@ -237,6 +238,7 @@ LIST_REJECTS: Final = Operation(
     query_type=jobs.PageQuery,
     body_type=Nothing,
     answer_type=jobs.RejectPage,
+    refusals=("NotFound",),
 )
 RELEASE_JOB: Final = Operation(
     name="releaseJob",
@@ -270,7 +272,7 @@ DROP_JOB: Final = Operation(
     query_type=jobs.NamedRunQuery,
     body_type=Nothing,
     answer_type=jobs.Dropped,
-    refusals=("StoreFull",),
+    refusals=("NotFound", "StoreFull"),
 )
 LIST_INBOX: Final = Operation(
     name="listInbox",
@@ -628,6 +630,7 @@ OPERATIONS: Final[tuple[AnyOperation, ...]] = (
     GET_BACKUP,
     LIST_FOLDERS,
     *WEBHOOK_OPERATIONS,
+    *KEY_OPERATIONS,
     GET_HEALTH,
     GET_READINESS,
     GET_METRICS,

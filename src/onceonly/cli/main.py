@@ -19,6 +19,7 @@ from onceonly.cli.inbox import inbox
 from onceonly.cli.incident import incident
 from onceonly.cli.job import job
 from onceonly.cli.journal import journal
+from onceonly.cli.key import key
 from onceonly.cli.lake import lake
 from onceonly.cli.lake_advise import advise
 from onceonly.cli.lake_packs import pack, verify
@@ -159,7 +160,7 @@ for command in (folder, webhook):
     cli.add_command(command)
 for command in (errors, package, doctor, completion, simulate):
     cli.add_command(command)
-for command in (notice, incident, journal):
+for command in (notice, incident, journal, key):
     cli.add_command(command)
 
 

@@ -50,8 +50,9 @@ def _found(configuration: Configuration) -> Iterator[OpenFile]:
     for webhook in configuration.webhooks:
         if webhook.secret_file is not None:
             yield from _look(webhook.secret_file, OTHERS, "o-rwx")
-    if configuration.tls is not None and configuration.tls.key is not None:
-        yield from _look(configuration.tls.key, OTHERS, "o-rwx")
+    for tls in (configuration.tls, configuration.api_tls):
+        if tls is not None and tls.key is not None:
+            yield from _look(tls.key, OTHERS, "o-rwx")
 
 
 def spool_of(store: Path) -> Path:

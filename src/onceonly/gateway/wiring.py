@@ -17,6 +17,7 @@ from onceonly.gateway.bugs import Bugs, OnBug
 from onceonly.gateway.chance import Chance, domain_of
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import Configuration
+from onceonly.gateway.denials import Denials
 from onceonly.gateway.descriptors import shares
 from onceonly.gateway.desk import Desk
 from onceonly.gateway.drill import Failpoints
@@ -32,6 +33,7 @@ from onceonly.gateway.incoming.handovers import HandOvers
 from onceonly.gateway.incoming.inquiries import Inquiries
 from onceonly.gateway.incoming.receiver import Receiver
 from onceonly.gateway.incoming.validation import Validation
+from onceonly.gateway.keys import Keys
 from onceonly.gateway.lake_files import make_folders, reader_of
 from onceonly.gateway.mail import AutomaticMail
 from onceonly.gateway.office import Office
@@ -94,6 +96,8 @@ class Gateway:
     webhooks: Webhooks
     api: Api
     access: Access
+    denials: Denials
+    keys: Keys
 
 
 def open_store(configuration: Configuration, clock: Clock) -> SqliteStore:
@@ -171,6 +175,7 @@ def join(
     bulks = Bulks(
         desk=desk, tasks=tasks, bugs=bugs, forget_after_s=configuration.forget_job_after_s
     )
+    denials = Denials(office=office, tasks=tasks, rows_per_hour=limits.refusal_rows_per_hour)
     operations = Operations(
         configuration=configuration,
         desk=desk,
@@ -179,10 +184,12 @@ def join(
         hand_overs=incoming.hand_overs,
         relay=incoming.relay,
         bugs=bugs,
+        denied=denials.counts,
     )
     backups = _backups(configuration, store, office, tasks)
     folders = _folders(configuration, desk, submissions, around.spool, tasks, bugs)
     webhooks = _webhooks(configuration, desk, tasks, bugs)
+    keys = _keys(configuration, office, tasks)
     return Gateway(
         configuration=configuration,
         store=store,
@@ -221,11 +228,13 @@ def join(
             backups=backups,
             folders=folders,
             webhooks=webhooks,
+            office=office,
+            keys=keys,
             payload_bytes_max=configuration.payload_bytes_max,
         ),
-        access=Access(
-            api=configuration.api, token=configuration.api_token, hosts=configuration.api_hosts
-        ),
+        access=_access(configuration, keys, denials),
+        denials=denials,
+        keys=keys,
     )
 
 
@@ -359,6 +368,20 @@ def _webhooks(configuration: Configuration, desk: Desk, tasks: Tasks, bugs: Bugs
         for one in wanted
     ]
     return Webhooks(told, desk=desk, tasks=tasks, bugs=bugs)
+
+
+def _keys(configuration: Configuration, office: Office, tasks: Tasks) -> Keys:
+    token, is_demanded = configuration.api_token, configuration.api_keys
+    return Keys(office=office, tasks=tasks, token=token, is_demanded=is_demanded)
+
+
+def _access(configuration: Configuration, keys: Keys, denials: Denials) -> Access:
+    return Access(
+        api=configuration.api,
+        caller_of=keys.caller_of,
+        note_denied=denials.note,
+        hosts=configuration.api_hosts,
+    )
 
 
 def _retention(configuration: Configuration) -> Retention:

@@ -100,6 +100,8 @@ def _of_json(field: Field, value: Any) -> Any:
         case inspect.StructType(cls=declared):
             part: Any = declared
             return from_members(part, checked(field, value))
+        case inspect.VarTupleType():
+            return tuple(checked(field, value))
         case inspect.BytesType():
             return b64decode(checked(field, value))
         case inspect.IntType() if type(value) is float and value.is_integer():
@@ -183,11 +185,17 @@ def _fits(kind: inspect.Type, value: Any) -> bool:
             fits = isinstance(value, str) and _is_base64(value)
         case inspect.StructType():
             fits = isinstance(value, dict)
-        case inspect.VarTupleType():
-            fits = isinstance(value, list) and all(isinstance(one, dict) for one in value)
+        case inspect.VarTupleType(item_type=item):
+            is_list = isinstance(value, list) and len(value) >= (kind.min_length or 0)
+            fits = is_list and all(_fits(_plain(item), one) for one in value)
         case _:
             raise AssertionError(f"no request is declared with {kind}")
     return fits
+
+
+def _plain(kind: inspect.Type) -> inspect.Type:
+    """Without what is said of it for people."""
+    return kind.type if isinstance(kind, inspect.Metadata) else kind
 
 
 def _is_base64(text: str) -> bool:
@@ -233,8 +241,10 @@ def _expected(kind: inspect.Type) -> str:
             words = "base64"
         case inspect.StructType():
             words = "an object"
-        case inspect.VarTupleType():
-            words = "a list of objects"
+        case inspect.VarTupleType(item_type=item):
+            is_of_objects = isinstance(item, inspect.StructType)
+            each = _expected(_plain(item))
+            words = "a list of objects" if is_of_objects else f"a list, each of it {each}"
         case _:
             raise AssertionError(f"no request is declared with {kind}")
     return words

@@ -32,6 +32,7 @@ from onceonly.store.contract.entries import (
 )
 from onceonly.store.contract.store import Snapshot
 from onceonly.store.sqlite import mapping
+from onceonly.store.sqlite.api_keys import SqliteKeyReading
 from onceonly.store.sqlite.bulk import SqliteBulkReading
 from onceonly.store.sqlite.job_reading import SqliteJobReading
 from onceonly.store.sqlite.lists import SqliteLists
@@ -39,7 +40,12 @@ from onceonly.store.sqlite.webhooks import SqliteWebhookReading
 
 
 class SqliteSnapshot(
-    SqliteLists, SqliteBulkReading, SqliteJobReading, SqliteWebhookReading, Snapshot
+    SqliteLists,
+    SqliteBulkReading,
+    SqliteJobReading,
+    SqliteKeyReading,
+    SqliteWebhookReading,
+    Snapshot,
 ):
     """Reads over one connection, used by one thread at a time."""
 
@@ -208,6 +214,9 @@ class SqliteSnapshot(
 
     def list_journal(self, after: int, limit: int) -> Sequence[Record]:
         return [mapping.to_record(row) for row in self._list("list_journal", after, limit)]
+
+    def list_asked(self, before: int, limit: int) -> Sequence[Record]:
+        return [mapping.to_record(row) for row in self._list("list_asked", before, limit)]
 
     def last_seq(self) -> int:
         found: tuple[int, str] | None = self._get("get_journal_end")

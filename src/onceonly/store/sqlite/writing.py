@@ -37,6 +37,7 @@ from onceonly.store.contract.rules import check_payloads, settled_at
 from onceonly.store.contract.store import Transaction
 from onceonly.store.contract.waits import Waits
 from onceonly.store.sqlite import mapping
+from onceonly.store.sqlite.api_keys import SqliteKeyWriting
 from onceonly.store.sqlite.bulk import SqliteBulkWriting
 from onceonly.store.sqlite.job_writing import SqliteJobWriting
 from onceonly.store.sqlite.kept import Carried, KeptContent, WorkingSet
@@ -76,7 +77,12 @@ _FORGET_TRANSIT = (
 
 
 class SqliteTransaction(
-    SqliteBulkWriting, SqliteJobWriting, SqliteWebhookWriting, SqliteSnapshot, Transaction
+    SqliteBulkWriting,
+    SqliteJobWriting,
+    SqliteKeyWriting,
+    SqliteWebhookWriting,
+    SqliteSnapshot,
+    Transaction,
 ):
     """One write transaction, on the one writer connection."""
 
