@@ -43,14 +43,15 @@ WHOLE = {
     "gather_settled": ("SCAN json_each VIRTUAL TABLE INDEX 1:",),
     "list_released_runs": ("SCAN holding",),
     "forget_blocks": ("SCAN block",),
+    "list_api_keys": ("SCAN api_key",),
 }
 """Statements that may read something from end to end, and what.
 
 It has one row (`store`), or ends at the first row (the journal's last
 one, the first queued message); or it has a row for each pair, for each agreement, for each run with
 something staged or a block of rows, or for whatever is owed now: in flight, in recovery, a notice,
-an open incident. `list_incidents` is asked for all that there are. `gather_settled`
-reads the agreements that its caller named.
+an open incident. `list_incidents` and `list_api_keys` are asked for all that there are.
+`gather_settled` reads the agreements that its caller named.
 """
 
 

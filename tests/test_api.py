@@ -133,7 +133,7 @@ def test_no_route_is_without_a_declaration() -> None:
 
 
 def described(operation: Operation[Any, Any, Any, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = openapi_document(needs_token=True)["paths"][operation.path]
+    found: dict[str, Any] = openapi_document(needs_key=True)["paths"][operation.path]
     return found[operation.method]
 
 
@@ -142,13 +142,14 @@ def test_the_document_has_of_a_call_what_is_declared(operation: Any) -> None:
     """Its name, every parameter with the bounds by which it is read, bodies, answers, security."""
     found = described(operation)
     assert found["operationId"] == operation.name
-    kinds = {"path": operation.path_type, "query": operation.query_type}
-    kinds |= {"header": operation.head_type}
+    kinds = [("path", operation.path_type), ("query", operation.query_type)]
+    kinds += [("header", kind) for kind in operation.head_types]
     there = {(one["in"], one["name"]): one for one in found["parameters"]}
-    declared = {(where, name) for where, kind in kinds.items() for name in fields_of(kind)}
-    assert there.keys() == declared
-    for (where, name), one in there.items():
-        field = fields_of(kinds[where])[name]
+    fields = [(where, fields_of(kind)) for where, kind in kinds]
+    declared = {(where, name): one for where, found in fields for name, one in found.items()}
+    assert there.keys() == declared.keys()
+    for place, one in there.items():
+        field = declared[place]
         for bound, word in (("ge", "minimum"), ("le", "maximum"), ("pattern", "pattern")):
             assert one["schema"].get(word) == getattr(field.kind, bound, None)
         assert one["required"] == field.is_required
@@ -160,7 +161,7 @@ def test_the_document_has_of_a_call_what_is_declared(operation: Any) -> None:
 
 def test_every_schema_is_of_a_type_and_every_reference_is_there() -> None:
     """Nothing in the document is written by hand, and nothing dangles."""
-    document = openapi_document(needs_token=False)
+    document = openapi_document(needs_key=False)
     text = json.dumps(document)
     schemas = document["components"]["schemas"]
     referred = {part.partition('"')[0] for part in text.split("#/components/schemas/")[1:]}

@@ -57,8 +57,9 @@ operationId that stays, so that a client can be generated from it. It is made of
 which the gateway reads and answers (`onceonly.api`), and so is the table below.
 
 * Instants are RFC 3339 in UTC with microseconds; sizes are bytes.
-* If `api_token` is set, every call except `/healthz` and `/readyz` needs `Authorization: Bearer
-  TOKEN`.
+* From the first [key](../how-to/keys.md) on, every call except `/healthz` and `/readyz` needs
+  `Authorization: Bearer KEY`, and the key needs the scope of the call. Calls with *own* beside it
+  may be made by an application, which sees only its own.
 * No web page may call: a request with a foreign `Origin` is refused (403), and one whose `Host` is
   a name that is not ours (421). Ours are the host of `api`, `localhost` and the names in
   `api_hosts`. An IP address is always accepted, so load balancers and tunnels need no setting.
@@ -186,7 +187,9 @@ found, 2 otherwise.
 
 def page() -> str:
     """The calls and the shapes."""
-    calls = table(("Call", "Does", "Reads", "Answers"), (_call_row(one) for one in OPERATIONS))
+    calls = table(
+        ("Call", "Does", "Reads", "Answers", "Scope"), (_call_row(one) for one in OPERATIONS)
+    )
     shapes = "\n".join(
         f"### {name}\n\n```json\n{json.dumps(to_builtins(shape), indent=2)}\n```\n"
         for name, shape in _shapes().items()
@@ -194,16 +197,18 @@ def page() -> str:
     return INTRODUCTION + calls + SUBMISSION + shapes
 
 
-def _call_row(operation: AnyOperation) -> tuple[str, str, str, str]:
+def _call_row(operation: AnyOperation) -> tuple[str, str, str, str, str]:
     """One call: its name, what it reads beside the path, and the schemas of its body and answer."""
-    texts = (operation.query_type, operation.head_type)
+    texts = (operation.query_type, *operation.head_types)
     reads = [f"`{name}`{_words(one)}" for kind in texts for name, one in fields_of(kind).items()]
     if operation.body_type is not Nothing:
         reads.append(f"{operation.body_media}: {operation.body_type.__name__}")
     statuses = ", ".join(map(str, sorted(operation.statuses)))
     answer = operation.answer_type.__name__ if operation.media[0] == JSON else operation.media[0]
     call = f"`{operation.method.upper()} {operation.path}`<br>{operation.name}"
-    return call, operation.summary, "<br>".join(reads), f"{statuses}: {answer}"
+    right = operation.right
+    scope = "none" if operation.is_open else f"`{right.scope}`{', own' if right.is_own else ''}"
+    return call, operation.summary, "<br>".join(reads), f"{statuses}: {answer}", scope
 
 
 def _words(field: Field) -> str:

@@ -6,6 +6,7 @@ from generator.words import table
 from onceonly.gateway.config.keys import (
     AGREEMENT_KEYS,
     AMQP_KEYS,
+    API_TLS_KEYS,
     DRILL_KEYS,
     GATEWAY_KEYS,
     LIMITS_KEYS,
@@ -159,6 +160,12 @@ Our certificate, and the anchors of those that we accept. Without the table we c
 with the system's trust anchors and show no certificate. The files are read at start.
 """
 
+API_TLS = """## `[api_tls]`
+
+The certificate of the application API, whose `api` is an `https` URI then. Without the table the
+API is plain HTTP. The files are read at start.
+"""
+
 LIMITS = """## `[limits]`
 
 What callers may cost us before an agreement admits them, and how many posts may be caused in a
@@ -200,6 +207,8 @@ def page() -> str:
             _keys(AMQP_KEYS),
             TLS,
             _keys(TLS_KEYS),
+            API_TLS,
+            _keys(API_TLS_KEYS),
             LIMITS,
             _keys(LIMITS_KEYS),
             "## `[drill]`\n",

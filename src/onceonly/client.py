@@ -5,6 +5,7 @@ member that a newer gateway has beside those of this version is left out.
 """
 
 import json
+import ssl
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -15,7 +16,12 @@ import msgspec
 
 from onceonly.api import operations
 from onceonly.api.backups import Backup, BackupPath, StartBackup
-from onceonly.api.history import JournalCriteria, JournalPage, JournalQuery, JournalRow
+from onceonly.api.history import (
+    JournalCriteria,
+    JournalPage,
+    JournalQuery,
+    JournalRow,
+)
 from onceonly.api.inbox import (
     InboxCriteria,
     InboxItem,
@@ -76,10 +82,18 @@ from onceonly.api.operating import (
     ResumedPartner,
 )
 from onceonly.api.operation import ARROW, LINES, A, B, Nothing, Operation, P, Q
-from onceonly.api.refusals import Refused
 from onceonly.api.words import ErrorWord, MessageState, Order, ProcessingState
+from onceonly.call import (
+    GatewayUnreachable,
+    HttpCall,
+    authorization,
+    checked_address,
+    line,
+    unexpected,
+)
 from onceonly.documents import Document, Form
-from onceonly.message.errors import LocalError, OnceonlyError
+from onceonly.key_client import KeyClient
+from onceonly.message.errors import LocalError
 from onceonly.message.identity import JOB_NAME, is_job_name
 
 __all__ = ["Client", "Document", "End", "GatewayUnreachable"]
@@ -91,13 +105,6 @@ _BEYOND = 10**17
 """An offset, or a seq, that is greater than every existing one."""
 
 _NOTHING = Nothing()
-
-
-class GatewayUnreachable(OnceonlyError):  # noqa: N818 - because it is a condition, not a fault
-    """No answer came: the call was not sent, or nobody knows its result.
-
-    A call with a key or a MessageId may be repeated without risk.
-    """
 
 
 class End(NamedTuple):
@@ -124,7 +131,7 @@ class MessageChoice(TypedDict, total=False):
     until: str | None
 
 
-class Client:
+class Client(KeyClient):
     """Calls one gateway. Use as a context manager.
 
     Every call raises `GatewayUnreachable`, or `LocalError` with the name that the gateway gave;
@@ -132,13 +139,32 @@ class Client:
     name. Making one raises `LocalError` (UnusableAddress, UnusableToken).
     """
 
-    def __init__(self, api: str, *, token: str | None = None) -> None:
+    def __init__(
+        self,
+        api: str,
+        *,
+        token: str | None = None,
+        tls: ssl.SSLContext | None = None,
+        operator: str | None = None,
+        reason: str | None = None,
+    ) -> None:
+        """A client of the gateway at the address `api`.
+
+        `token` is a key of the API, or the token of its configuration. `tls` says which server is
+        trusted and what is shown to it; None: the system's certificates, and nothing. `operator` is
+        the person for whom it calls, and `reason` why; both go into the audit of every action.
+        """
+        named = {b"Onceonly-Operator": operator, b"Onceonly-Reason": reason}
+        headers = {name: line(text) for name, text in named.items() if text is not None}
+        if token is not None:
+            headers[b"Authorization"] = authorization(token)
         # No proxy from the environment: the API is next to us or named by the user.
         self._http = httpx.Client(
-            base_url=_checked_address(api),
-            headers={} if token is None else {b"Authorization": _authorization(token)},
+            base_url=checked_address(api),
+            headers=headers,
             timeout=TIMEOUT_S,
             trust_env=False,
+            verify=True if tls is None else tls,
         )
 
     def __enter__(self) -> Self:
@@ -528,76 +554,18 @@ class Client:
             try:
                 return msgspec.json.decode(body, type=operation.answer_type)
             except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                raise _unexpected(response) from error
+                raise unexpected(response) from error
 
     def _arrow(self, path: str, query: InboxQuery | JournalQuery) -> bytes:
         headers = {"accept": ARROW}
         with self._call("get", path, params=_params(query), headers=headers) as response:
             body = response.read()
             if response.headers.get("content-type") != ARROW:
-                raise _unexpected(response)
+                raise unexpected(response)
             return body
 
-    def _call(self, method: str, path: str, **arguments: Any) -> "_Call":
-        return _Call(self._http, method, path, arguments)
-
-
-class _Call:
-    """One request whose response is open inside the `with`."""
-
-    def __init__(
-        self, http: httpx.Client, method: str, path: str, arguments: dict[str, Any]
-    ) -> None:
-        self._http = http
-        self._request = http.build_request(method.upper(), path, **arguments)
-
-    def __enter__(self) -> httpx.Response:
-        try:
-            self._response = self._http.send(self._request, stream=True)
-            if self._response.is_error:
-                self._response.read()
-        except httpx.RequestError as error:
-            raise GatewayUnreachable(f"{self._request.url.host}: {error}") from error
-        if self._response.is_error:
-            raise _refusal(self._response)
-        return self._response
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._response.close()
-        if isinstance(error, httpx.RequestError):
-            raise GatewayUnreachable(str(error)) from error
-
-
-def _checked_address(api: str) -> httpx.URL:
-    try:
-        url = httpx.URL(api)
-    except httpx.InvalidURL as error:
-        raise LocalError("UnusableAddress", f"{api!r} is no address: {error}") from error
-    if url.scheme not in ("http", "https") or not url.host:
-        raise LocalError("UnusableAddress", f"{api!r} must look like http://HOST:PORT")
-    return url
-
-
-def _authorization(token: str) -> bytes:
-    """The head's line. What no head can have is refused here: others would show it (R-25)."""
-    if not (token and token.isprintable() and token == token.strip()):
-        text = "the token is empty, or has a line end, a blank at an end or a control character"
-        raise LocalError("UnusableToken", text)
-    return f"Bearer {token}".encode()
-
-
-def _refusal(response: httpx.Response) -> LocalError:
-    try:
-        refused = msgspec.json.decode(response.content, type=Refused).error
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return _unexpected(response)
-    facts: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(refused))
-    return LocalError(facts.pop("name"), facts.pop("text"), facts)
+    def _call(self, method: str, path: str, **arguments: Any) -> "HttpCall":
+        return HttpCall(self._http, method, path, arguments)
 
 
 def _none_if_not_found(call: Callable[[], A]) -> A | None:
@@ -607,11 +575,6 @@ def _none_if_not_found(call: Callable[[], A]) -> A | None:
         if error.name == "NotFound":
             return None
         raise
-
-
-def _unexpected(response: httpx.Response) -> LocalError:
-    text = f"this is no answer of a gateway's API (status {response.status_code})"
-    return LocalError("UnexpectedAnswer", text)
 
 
 def _encoded(body: Any) -> bytes:

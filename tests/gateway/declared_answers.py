@@ -17,7 +17,7 @@ from jsonschema_rs import validator_for
 from onceonly.api.operation import JSON
 from onceonly.api.operations import OPERATIONS, AnyOperation
 from onceonly.api.refusals import EVERYWHERE, REFUSALS, Refused
-from onceonly.gateway.api.openapi import openapi_document
+from onceonly.gateway.api.openapi import GUARDED, openapi_document
 
 NOWHERE = {400, 401, 403, 404, 405, 421, 431, 500}
 """Statuses of a call that is none of those declared."""
@@ -26,7 +26,7 @@ NOWHERE = {400, 401, 403, 404, 405, 421, 431, 500}
 @cache
 def document() -> dict[str, Any]:
     """The description, as a gateway with a token serves it."""
-    found: dict[str, Any] = json.loads(json.dumps(openapi_document(needs_token=True)))
+    found: dict[str, Any] = json.loads(json.dumps(openapi_document(needs_key=True)))
     return found
 
 
@@ -87,7 +87,7 @@ def _check_refusal(response: httpx.Response, operation: AnyOperation | None, whe
     assert json.loads(msgspec.json.encode(Refused(error=error))) == response.json(), where
     assert REFUSALS[error.name].status == response.status_code, where
     if operation is not None:
-        names = {*EVERYWHERE, *operation.refusals, "Unauthorized"}
+        names = {*EVERYWHERE, *operation.refusals, *GUARDED}
         assert error.name in names, f"{operation.name} does not declare {where}"
 
 

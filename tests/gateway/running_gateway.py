@@ -15,6 +15,7 @@ from declared_answers import check_answer
 from peer import PATIENCE_S, Peer
 
 from onceonly.gateway.api.endpoint import served
+from onceonly.gateway.certificates import listening_tls
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import Configuration, read_configuration
 from onceonly.gateway.life import Life
@@ -48,13 +49,14 @@ BRIEF: dict[str, Any] = {"timeout": 1, "retries": 2, "retry_interval": 2}
 """Terms under which retries are used up in a tenth of a second."""
 
 
-def write_configuration(
+def write_configuration(  # noqa: PLR0917 - because each is a table of the file
     directory: Path,
     peers: Sequence[Peer],
     terms: dict[str, Any] | None = None,
     gateway: dict[str, Any] | None = None,
     drill: dict[str, Any] | None = None,
     limits: dict[str, Any] | None = None,
+    api_tls: dict[str, Any] | None = None,
 ) -> Path:
     """A configuration with one agreement per peer, all under the same terms."""
     keys = {
@@ -71,6 +73,8 @@ def write_configuration(
     tables.append(("[drill]", {"clock_rate": CLOCK_RATE, **(drill or {})}))
     if limits is not None:
         tables.append(("[limits]", limits))
+    if api_tls is not None:
+        tables.append(("[api_tls]", api_tls))
     path = directory / "gateway.toml"
     path.write_text("\n".join(_table(heading, keys) for heading, keys in tables), "utf-8")
     return path
@@ -357,9 +361,10 @@ async def running(
     gateway: dict[str, Any] | None = None,
     drill: dict[str, Any] | None = None,
     limits: dict[str, Any] | None = None,
+    api_tls: dict[str, Any] | None = None,
 ) -> AsyncIterator[RunningGateway]:
     """A gateway with one agreement per peer; the peers learn its address."""
-    path = write_configuration(directory, peers, terms, gateway, drill, limits)
+    path = write_configuration(directory, peers, terms, gateway, drill, limits, api_tls)
     configuration = read_configuration(path)
     for peer in peers:
         peer.gateway_uri = configuration.uri
@@ -384,7 +389,8 @@ async def serving_api(alive: RunningGateway, calls_max: int | None = None) -> As
     """The API of the gateway on its real port."""
     host, port = api_address(alive.configuration.api)
     application = alive.parts.api.application(alive.parts.access)
-    config = served(application, calls_max=calls_max)
+    tls = listening_tls(alive.configuration.api_tls)
+    config = served(application, calls_max=calls_max, tls=tls)
     server = _QuietServer(config)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.create_server((host, port), family=family) as listener:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from onceonly.gateway.config import Amqp, Limits, Smtp, StartTls, Tls
 from onceonly.gateway.config.agreement_keys import EBXML_METHOD_URI
+from onceonly.gateway.config.configuration import read_client_settings
 from onceonly.gateway.config.keys import REPEATED, TABLES
 from onceonly.gateway.config.values import Illegal, duration_s
 from onceonly.gateway.drill import POINTS
@@ -53,8 +54,9 @@ EVERYTHING = """\
 party = ["urn:duns:222222222", {id = "4000", type = "GLN"}]
 listen = "https://0.0.0.0:8401/msh"
 uri = "https://seller.example/msh"
-api = "http://0.0.0.0:8411"
+api = "https://0.0.0.0:8411"
 api_token = "s3cret"
+api_keys = true
 api_hosts = ["gateway.example", "gateway"]
 lake_group = "auditors"
 store = "/var/lib/onceonly/seller.db"
@@ -161,6 +163,12 @@ listen_password = "q"
 listen = "amqps://broker.example/vhost?queue=seller"
 user = "seller"
 password = "r"
+
+[api_tls]
+certificate = "api.pem"
+key = "api.key"
+trusted = "callers.pem"
+clients = true
 
 [tls]
 certificate = "our.pem"
@@ -306,6 +314,15 @@ def test_every_key_around_the_agreements_is_read(tmp_path):
         trusted=tmp_path / "partners.pem",
         clients=True,
     )
+    assert found.api_keys
+    assert found.api_certificate == tmp_path / "api.pem"
+    assert found.api_tls == Tls(
+        certificate=tmp_path / "api.pem",
+        key=tmp_path / "api.key",
+        trusted=tmp_path / "callers.pem",
+        clients=True,
+    )
+    assert read_client_settings(found.path).api_certificate == tmp_path / "api.pem"
     assert found.drill is not None
     assert found.drill.clock_offset_file == tmp_path / "offset"
     assert found.drill.failpoints == {"after-commit": 1, "before-publish": 12}

@@ -311,6 +311,21 @@ REFUSED: dict[str, tuple[str, str, str]] = {
         "clients",
         "needs certificate",
     ),
+    "an https API without a certificate": (
+        GATEWAY.replace("http://127.0.0.1:8411", "https://127.0.0.1:8411"),
+        "api",
+        "is https just where [api_tls]",
+    ),
+    "a certificate of the API that nobody would see": (
+        GATEWAY + '[api_tls]\ncertificate = "c"\nkey = "k"\n',
+        "api",
+        "is https just where [api_tls]",
+    ),
+    "an API for everybody": (
+        GATEWAY.replace("http://127.0.0.1:8411", "http://0.0.0.0:8411"),
+        "api",
+        "say api_keys = true",
+    ),
     # addresses and names
     "applications where partners call": (
         GATEWAY.replace(":8411", ":8401"),

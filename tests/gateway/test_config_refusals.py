@@ -18,6 +18,8 @@ user = "seller"
 
 [tls]
 
+[api_tls]
+
 [limits]
 
 [drill]
@@ -84,6 +86,8 @@ WRONG = {
         'api_token = ""',
         "api_token = 7",
         'api_token = "two\\nlines"',
+        'api = "https://127.0.0.1:8411"',
+        "api_keys = 1",
         'api_hosts = "gateway.example"',
         "api_hosts = [7]",
         'api_hosts = ["gateway.example:8411"]',
@@ -326,6 +330,15 @@ WRONG = {
         'clients = "yes"',
         "clients = true",
         "ciphers = 1",
+    ],
+    "api_tls": [
+        "certificate = 1",
+        'certificate = "our.pem"',
+        "key = 1",
+        'key = "our.key"',
+        "trusted = 1",
+        'clients = "yes"',
+        "clients = true",
     ],
     "limits": [
         "refusal_rows_per_hour = 0",

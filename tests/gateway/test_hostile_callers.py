@@ -41,6 +41,7 @@ from onceonly.gateway.api.endpoint import HEAD_BYTES_MAX
 from onceonly.gateway.api.forms import PART_HEAD_BYTES_MAX
 from onceonly.gateway.api.job_calls import BULK_BYTES_MAX
 from onceonly.gateway.api.reading import DEPTH_MAX
+from onceonly.gateway.caller import ANYBODY
 from onceonly.message.event import Event
 from ports import free_port
 
@@ -471,10 +472,15 @@ async def asked(access: Access, *hosts: str, version: str = "1.1", path: str = "
     return statuses[0]
 
 
+def open_access(api: str, **more: Any) -> Access:
+    """The guard of an API that needs no key."""
+    return Access(api=api, caller_of=lambda _: ANYBODY, note_denied=lambda *_: None, **more)
+
+
 @pytest.mark.parametrize("host", [*FOREIGN, *MALFORMED])
 async def test_a_name_that_is_not_ours_is_misdirected(host):
     """421 ForeignHost: a page whose name was bound to our address says that name."""
-    access = Access(api="http://127.0.0.1:8411", token=None)
+    access = open_access("http://127.0.0.1:8411")
     assert await asked(access, host) == 421
     assert await asked(access, host, path="/healthz") == 421
 
@@ -482,12 +488,12 @@ async def test_a_name_that_is_not_ours_is_misdirected(host):
 @pytest.mark.parametrize("host", OURS)
 async def test_an_address_and_localhost_are_nobodys_to_bind(host):
     """Whoever calls by them meant this machine, through whatever tunnel."""
-    assert await asked(Access(api="http://0.0.0.0:8411", token="t"), host, path="/healthz") == 204
+    assert await asked(open_access("http://0.0.0.0:8411"), host, path="/healthz") == 204
 
 
 async def test_our_names_are_those_of_the_configuration():
     """The host of `api`, and `api_hosts`, in any spelling."""
-    access = Access(api="http://gateway.example:8411", token=None, hosts=["Proxy.Example"])
+    access = open_access("http://gateway.example:8411", hosts=["Proxy.Example"])
     for host in ("gateway.example:8411", "GATEWAY.example", "proxy.example", "proxy.example.:443"):
         assert await asked(access, host) == 204, host
     assert await asked(access, "other.example") == 421
@@ -495,7 +501,7 @@ async def test_our_names_are_those_of_the_configuration():
 
 async def test_a_call_has_one_host():
     """Two, or none in HTTP/1.1, are refused; a health check of HTTP/1.0 names none."""
-    access = Access(api="http://127.0.0.1:8411", token=None)
+    access = open_access("http://127.0.0.1:8411")
     assert await asked(access, "127.0.0.1", "127.0.0.1") == 421
     assert await asked(access) == 421
     assert await asked(access, version="1.0") == 204

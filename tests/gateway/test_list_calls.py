@@ -22,6 +22,7 @@ VALUES: dict[str, tuple[str, ...]] = {
     "to": ("urn:duns:000000000",),
     "conversation": ("c-1",),
     "after": ("1",),
+    "before": ("1",),
     "limit": ("10",),
     "up_to": ("5",),
     "wait": ("0",),

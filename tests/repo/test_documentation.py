@@ -233,7 +233,7 @@ def test_every_alert_asks_for_what_there_is(pages: dict[str, str]) -> None:
     """Metrics and statuses of the recommended rules are those of the gateway."""
     [rules] = blocks(pages["docs/how-to/service.md"], "yaml")
     store = MemoryStore(party="urn:x:1", clock_at=lambda: 0)
-    text, _ = render(store.snapshot(), {"a place": 1})
+    text, _ = render(store.snapshot(), {"a place": 1}, {"Forbidden": 1})
     asked = set(re.findall(r"onceonly_\w+", rules))
     assert len(asked) > 4
     assert asked <= set(re.findall(r"^(?:# HELP )?(onceonly_\w+)", text, re.MULTILINE))

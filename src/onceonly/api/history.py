@@ -1,6 +1,6 @@
 """The journal over the API: its rows, and which of them are asked for."""
 
-from onceonly.api.fields import Digest, Instant, Limit, Number
+from onceonly.api.fields import NUMBER_MAX, Digest, Instant, Limit, Number
 from onceonly.api.lists import Times
 from onceonly.api.words import Order
 from onceonly.message.event import Direction, Event
@@ -77,6 +77,20 @@ class JournalQuery(JournalCriteria, kw_only=True, omit_defaults=True):
     after: Number = 0
     limit: Limit = 100
     message_id: str | None = None
+
+
+class AuditQuery(Word, kw_only=True, omit_defaults=True):
+    """Which rows: those below a seq, the latest first."""
+
+    before: Number = NUMBER_MAX
+    limit: Limit = 100
+
+
+class AuditPage(Word, kw_only=True):
+    """Rows of actions, and with `next_before` where the page after this one begins."""
+
+    records: tuple[JournalRow, ...]
+    next_before: int | None
 
 
 class JournalPage(Word, kw_only=True):

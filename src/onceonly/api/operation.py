@@ -6,6 +6,7 @@ from urllib.parse import quote
 
 from msgspec import to_builtins
 
+from onceonly.api.rights import RIGHTS, UNTHOUGHT_OF, AskerHead, Right
 from onceonly.message.word import Word
 
 JSON: Final = "application/json"
@@ -45,7 +46,7 @@ class Operation(Word, Generic[P, Q, B, A], kw_only=True):
     body_type: type[B]
     answer_type: type[A]
     head_type: type[Word] = Nothing
-    """Header fields that it reads, beside those of every call."""
+    """Header fields that it alone reads."""
     body_media: str = JSON
     media: tuple[str, ...] = (JSON,)
     """Of the answer; the first, unless the caller's `Accept` names another."""
@@ -54,7 +55,17 @@ class Operation(Word, Generic[P, Q, B, A], kw_only=True):
     refusals: tuple[str, ...] = ()
     """Names of refusals that it has beside `EVERYWHERE`."""
     is_open: bool = False
-    """Whether it needs no token."""
+    """Whether it needs no key."""
+
+    @property
+    def right(self) -> Right:
+        """What a caller's key must allow."""
+        return RIGHTS.get(self.name, UNTHOUGHT_OF)
+
+    @property
+    def head_types(self) -> tuple[type[Word], ...]:
+        """Header fields that it reads, beside those of every call."""
+        return (self.head_type, *((AskerHead,) if self.right.is_action else ()))
 
     def target(self, path: P) -> str:
         """The path, with each value as one percent-encoded step."""

@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from onceonly.api import backups, history, inbox, jobs, lists, messages, operating
+from onceonly.api.key_operations import KEY_OPERATIONS
 from onceonly.api.operation import (
     ANY,
     ARROW,
@@ -232,6 +233,7 @@ LIST_REJECTS: Final = Operation(
     query_type=jobs.PageQuery,
     body_type=Nothing,
     answer_type=jobs.RejectPage,
+    refusals=("NotFound",),
 )
 RELEASE_JOB: Final = Operation(
     name="releaseJob",
@@ -265,7 +267,7 @@ DROP_JOB: Final = Operation(
     query_type=jobs.NamedRunQuery,
     body_type=Nothing,
     answer_type=jobs.Dropped,
-    refusals=("StoreFull",),
+    refusals=("NotFound", "StoreFull"),
 )
 LIST_INBOX: Final = Operation(
     name="listInbox",
@@ -619,6 +621,7 @@ OPERATIONS: Final[tuple[AnyOperation, ...]] = (
     START_BACKUP,
     LIST_BACKUPS,
     GET_BACKUP,
+    *KEY_OPERATIONS,
     GET_HEALTH,
     GET_READINESS,
     GET_METRICS,

@@ -61,6 +61,12 @@ REFUSALS: Final = {
     "Cancelled": Kind(
         409, "Its sender took the message back before work on it began: do not process it."
     ),
+    "Forbidden": Kind(
+        403,
+        "The key does not allow this call: `error.text` names the scope that it lacks, and whoever "
+        "gave you the key can give you one that has it. Or the call is about the whole gateway, "
+        "and the key is an application's.",
+    ),
     "ForeignHost": Kind(
         421,
         "The call is for a name that is none of ours: a name bound to our address by somebody "
@@ -80,6 +86,9 @@ REFUSALS: Final = {
         "and why.",
     ),
     "InvalidJson": Kind(400, "The body is not a JSON object."),
+    "InvalidKey": Kind(
+        409, "These scopes, application and agreements do not go together; `error.text` says why."
+    ),
     "InvalidMultipart": Kind(
         400, "The submission is not multipart, or its parts are not those expected."
     ),
@@ -89,6 +98,9 @@ REFUSALS: Final = {
     ),
     "JournalForked": Kind(
         409, "The lake has rows that this store lacks: it was restored from an old backup."
+    ),
+    "KeyExists": Kind(
+        409, "There is a key of this name, or there was one: a name is never used again."
     ),
     "LakeFailed": Kind(503, "The lake directory cannot be written; the journal keeps its rows."),
     "LengthRequired": Kind(411, "A submission must say its length (Content-Length)."),
@@ -117,7 +129,7 @@ REFUSALS: Final = {
     "StoreFull": Kind(507, "The disk is full; nothing was accepted."),
     "TooManyPayloads": Kind(413, "A package has a limited number of parts."),
     "TooManyRows": Kind(413, "A request stages a limited number of rows: send several."),
-    "Unauthorized": Kind(401, "The API token is missing or wrong."),
+    "Unauthorized": Kind(401, "The key is missing, wrong, or revoked."),
     "UnknownAgreement": Kind(404, "There is no agreement with this id and this partner."),
     "UnknownPartner": Kind(404, "There is no agreement with this partner."),
 }

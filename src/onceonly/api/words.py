@@ -59,3 +59,6 @@ Order = Literal["oldest", "newest"]
 
 TakenUp = Literal["sent", "forwarded", "handed over", "noted"]
 """What went on when a message was resumed."""
+
+Scope = Literal["submit", "read", "payloads", "operate", "admin"]
+"""What a key allows: `admin` is every one of them, and the others are apart."""

@@ -8,6 +8,7 @@ import click
 from msgspec import to_builtins
 
 from onceonly.api.backups import Backup
+from onceonly.cli.caller_option import CallsAs, caller_options
 from onceonly.cli.exits import Exit, Failure, exit_of_refusal
 from onceonly.cli.gateway_option import configuration_option, load_configuration
 from onceonly.cli.output import output_option, print_json, put, say
@@ -21,8 +22,9 @@ POLL_S = 0.2
 @click.command()
 @configuration_option
 @click.argument("name", required=False)
+@caller_options
 @output_option
-def backup(config: Path | None, name: str | None, output: str) -> None:
+def backup(config: Path | None, name: str | None, calls_as: CallsAs, output: str) -> None:
     """Back up the store and its large payloads, whether or not the gateway runs.
 
     A running gateway goes on meanwhile: it copies a piece between two of its transactions, and the
@@ -35,7 +37,7 @@ def backup(config: Path | None, name: str | None, output: str) -> None:
     """  # noqa: D301 - because click reads the backspace that keeps the lines apart
     configuration = load_configuration(config)
     try:
-        with Client(configuration.api, token=configuration.api_token) as client:
+        with calls_as.open_of(configuration) as client:
             made = _by_gateway(client, name)
     except GatewayUnreachable:
         made = _by_us(configuration, name)

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from onceonly.cli.caller_option import CallsAs, caller_options
 from onceonly.cli.exits import Exit, Failure, exit_of_refusal
 from onceonly.client import Client, GatewayUnreachable
 from onceonly.message.errors import LocalError
@@ -28,21 +29,33 @@ def gateway_command(command: Callable[..., Any]) -> Callable[..., Any]:
     """`-c FILE` or `--api URL`: gives the command an open `Client` as its first argument."""
 
     @configuration_option
-    @click.option("--api", envvar="ONCEONLY_API", help="API address, instead of -c.")
-    @click.option("--token", envvar="ONCEONLY_TOKEN", help="API token, instead of the file's.")
+    @api_option
+    @click.option("--token", envvar="ONCEONLY_TOKEN", help="The key itself, or the API token.")
+    @caller_options
     @functools.wraps(command)
-    def wrapped(config: Path | None, api: str | None, token: str | None, **arguments: Any) -> Any:
-        with _translated(functools.partial(_open, config, api, token)) as client:
+    def wrapped(
+        config: Path | None,
+        api: str | None,
+        token: str | None,
+        calls_as: CallsAs,
+        **arguments: Any,
+    ) -> Any:
+        calls_as = calls_as if token is None else calls_as._replace(key=token)
+        with _translated(functools.partial(_open, config, api, calls_as)) as client:
             return _translated(functools.partial(command, client, **arguments))
 
     return wrapped
 
 
-def _open(config: Path | None, api: str | None, token: str | None) -> Client:
+def api_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """`--api URL`."""
+    return click.option("--api", envvar="ONCEONLY_API", help="API address, instead of -c.")(command)
+
+
+def _open(config: Path | None, api: str | None, calls_as: CallsAs) -> Client:
     if api is not None:
-        return Client(api, token=token)
-    settings = load_client_settings(config)
-    return Client(settings.api, token=token or settings.api_token)
+        return calls_as.open(api)
+    return calls_as.open_of(load_client_settings(config))
 
 
 # The configuration reader is the gateway's; commands that talk to --api never load it.

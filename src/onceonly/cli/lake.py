@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from onceonly.cli.caller_option import CallsAs, caller_options
 from onceonly.cli.exits import Exit, Failure
 from onceonly.cli.gateway_option import (
     configuration_option,
@@ -15,7 +16,7 @@ from onceonly.cli.gateway_option import (
 )
 from onceonly.cli.output import output_option, print_json, print_rows, put, say
 from onceonly.cli.status_line import of_spark
-from onceonly.client import Client, GatewayUnreachable
+from onceonly.client import GatewayUnreachable
 from onceonly.message.errors import LocalError
 from onceonly.message.terms import DeliveryTerms
 
@@ -27,11 +28,12 @@ def lake() -> None:
 
 @lake.command()
 @configuration_option
-def publish(config: Path | None) -> None:
+@caller_options
+def publish(config: Path | None, calls_as: CallsAs) -> None:
     """Publish a gateway's journal, through the gateway if it runs, else from its store."""
     settings = load_client_settings(config)
     try:
-        with Client(settings.api, token=settings.api_token) as client:
+        with calls_as.open_of(settings) as client:
             count = client.publish()
     except GatewayUnreachable:
         count = _publish_from_store(load_configuration(config))

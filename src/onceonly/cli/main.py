@@ -14,6 +14,7 @@ from onceonly.cli.inbox import inbox
 from onceonly.cli.incident import incident
 from onceonly.cli.job import job
 from onceonly.cli.journal import journal
+from onceonly.cli.key import key
 from onceonly.cli.lake import lake
 from onceonly.cli.lake_advise import advise
 from onceonly.cli.lake_packs import pack, verify
@@ -146,7 +147,7 @@ def demo(**options: object) -> None:
 
 for command in (advise, pack, verify):
     lake.add_command(command)
-for command in (send, message, inbox, job, package, partner, lake, backup, restore, simulate):
+for command in (send, message, inbox, job, package, partner, lake, backup, restore, key, simulate):
     cli.add_command(command)
 for command in (notice, incident, journal):
     cli.add_command(command)

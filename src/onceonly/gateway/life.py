@@ -77,6 +77,7 @@ class Life:
         await gateway.desk.sweep()
         gateway.jobs.sweep()
         await gateway.refusals.sweep()
+        await gateway.denials.sweep()
 
     async def end(self) -> None:
         """Write the last row and publish the journal; called when nothing is under way any more."""

@@ -54,9 +54,30 @@ class BugCollector:
         yield bugs
 
 
-def render(snapshot: Snapshot, bugs: Mapping[str, int]) -> tuple[str, str]:
+class DenialCollector:
+    """Calls of the API that were denied since the start; counted in the process, not the store."""
+
+    def __init__(self, counts: Mapping[str, int]) -> None:
+        self._counts = counts
+
+    def collect(self) -> Iterable[Metric]:
+        """One sample per name of a refusal."""
+        denied = CounterMetricFamily(
+            "onceonly_api_denied",
+            "Calls of the API that were denied, by the name of the refusal",
+            labels=["name"],
+        )
+        for name, count in sorted(self._counts.items()):
+            denied.add_metric([name], count)
+        yield denied
+
+
+def render(
+    snapshot: Snapshot, bugs: Mapping[str, int], denied: Mapping[str, int]
+) -> tuple[str, str]:
     """The metrics text and its content type."""
     registry = CollectorRegistry()
     registry.register(StoreCollector(snapshot))
     registry.register(BugCollector(bugs))
+    registry.register(DenialCollector(denied))
     return generate_latest(registry).decode(), CONTENT_TYPE_LATEST

@@ -47,8 +47,9 @@ def _found(configuration: Configuration) -> Iterator[OpenFile]:
         yield from _look(Path(configuration.lake), OTHERS, "o-rwx", is_deep=True)
     if has_secrets(configuration):
         yield from _look(configuration.path, OTHERS, "o-rwx")
-    if configuration.tls is not None and configuration.tls.key is not None:
-        yield from _look(configuration.tls.key, OTHERS, "o-rwx")
+    for tls in (configuration.tls, configuration.api_tls):
+        if tls is not None and tls.key is not None:
+            yield from _look(tls.key, OTHERS, "o-rwx")
 
 
 def spool_of(store: Path) -> Path:

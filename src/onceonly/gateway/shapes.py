@@ -8,7 +8,7 @@ from msgspec import UNSET
 from msgspec.structs import asdict
 
 from onceonly.api import backups as api_backups
-from onceonly.api import history, inbox, jobs, messages, operating
+from onceonly.api import history, inbox, jobs, keys, messages, operating
 from onceonly.api.refusals import Refusal
 from onceonly.gateway.application.inbox import WholeItem
 from onceonly.gateway.backups import MadeBackup
@@ -35,6 +35,7 @@ from onceonly.store.contract.entries import (
     Role,
 )
 from onceonly.store.contract.jobs import STAGED, Job, JobRow
+from onceonly.store.contract.keys import ApiKey
 
 UNDELIVERED = NOT_DELIVERED | {OutboundStatus.IN_DOUBT}
 """Statuses for which the shape also says whether non-delivery is certain."""
@@ -214,6 +215,29 @@ def release_shape(job: Job) -> jobs.ReleasedJob:
         staged_at=instant(job.staged_at),
         released_at=instant(job.released_at),
     )
+
+
+def key_shape(key: ApiKey) -> keys.Key:
+    """A key, without the secret."""
+    return keys.Key(**_key_members(key))
+
+
+def made_key_shape(key: ApiKey, secret: str) -> keys.MadeKey:
+    """A key that was just made, with the secret."""
+    return keys.MadeKey(**_key_members(key), key=secret)
+
+
+def _key_members(key: ApiKey) -> dict[str, Any]:
+    return {
+        "name": key.name,
+        "scopes": key.scopes,
+        "application": key.application,
+        "agreements": key.agreement_ids,
+        "made_at": text_of(key.made_at),
+        "made_by": key.made_by,
+        "revoked_at": instant(key.revoked_at),
+        "last_used_at": instant(key.last_used_at),
+    }
 
 
 def row_shape(answer: RowAnswer) -> jobs.RowAnswer:

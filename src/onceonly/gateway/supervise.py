@@ -24,6 +24,7 @@ from msgspec.structs import asdict
 
 from onceonly.gateway.api.endpoint import served
 from onceonly.gateway.bugs import Bugs
+from onceonly.gateway.certificates import listening_tls
 from onceonly.gateway.collector import look_seldom
 from onceonly.gateway.config import Configuration
 from onceonly.gateway.descriptors import shares
@@ -71,6 +72,8 @@ def _serve_over_store(configuration: Configuration, stream: LogStream) -> int:
     store = open_store(configuration, clock_of(configuration))
     for one in find_open(configuration):
         log.warning("open to other users", **asdict(one))
+    if configuration.api_token is not None:
+        log.warning("api_token is a key with every right, for everybody; see `onceonly key create`")
     supervisor = _Supervisor(configuration, store, stream)
     try:
         return asyncio.Runner(loop_factory=_new_loop).run(supervisor.run())
@@ -214,7 +217,10 @@ class _Supervisor:
         # Bound here, because uvicorn would end the process if the address is taken.
         listener = socket.create_server((host, port), family=family)
         config = served(
-            gateway.api.application(gateway.access), drain_s=API_DRAIN_S, calls_max=shares().api
+            gateway.api.application(gateway.access),
+            drain_s=API_DRAIN_S,
+            calls_max=shares().api,
+            tls=listening_tls(self._configuration.api_tls),
         )
         server = _ApiServer(config)
         running = asyncio.create_task(server.serve([listener]))

@@ -15,6 +15,7 @@ from onceonly.gateway.bugs import Bugs, OnBug
 from onceonly.gateway.chance import Chance, domain_of
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import Configuration
+from onceonly.gateway.denials import Denials
 from onceonly.gateway.descriptors import shares
 from onceonly.gateway.desk import Desk
 from onceonly.gateway.drill import Failpoints
@@ -27,6 +28,7 @@ from onceonly.gateway.incoming.handovers import HandOvers
 from onceonly.gateway.incoming.inquiries import Inquiries
 from onceonly.gateway.incoming.receiver import Receiver
 from onceonly.gateway.incoming.validation import Validation
+from onceonly.gateway.keys import Keys
 from onceonly.gateway.lake_files import make_folders, reader_of
 from onceonly.gateway.mail import AutomaticMail
 from onceonly.gateway.office import Office
@@ -81,6 +83,8 @@ class Gateway:
     backups: Backups
     api: Api
     access: Access
+    denials: Denials
+    keys: Keys
 
 
 def open_store(configuration: Configuration, clock: Clock) -> SqliteStore:
@@ -154,6 +158,7 @@ def join(
     submissions = Submissions(desk)
     jobs = Jobs(desk=desk, submissions=submissions, tasks=tasks)
     inbox = Inbox(desk=desk, spool=around.spool, growth=incoming.growth)
+    denials = Denials(office=office, tasks=tasks, rows_per_hour=limits.refusal_rows_per_hour)
     operations = Operations(
         configuration=configuration,
         desk=desk,
@@ -162,8 +167,10 @@ def join(
         hand_overs=incoming.hand_overs,
         relay=incoming.relay,
         bugs=bugs,
+        denied=denials.counts,
     )
     backups = _backups(configuration, store, office, tasks)
+    keys = _keys(configuration, office, tasks)
     return Gateway(
         configuration=configuration,
         store=store,
@@ -194,11 +201,13 @@ def join(
             inbox=inbox,
             operations=operations,
             backups=backups,
+            office=office,
+            keys=keys,
             payload_bytes_max=configuration.payload_bytes_max,
         ),
-        access=Access(
-            api=configuration.api, token=configuration.api_token, hosts=configuration.api_hosts
-        ),
+        access=_access(configuration, keys, denials),
+        denials=denials,
+        keys=keys,
     )
 
 
@@ -294,6 +303,20 @@ def _backups(configuration: Configuration, store: Store, office: Office, tasks: 
         begin_copy=store.begin_copy if isinstance(store, CopyableStore) else None,
         spool=spool_of(configuration.store),
         folder=configuration.backups,
+    )
+
+
+def _keys(configuration: Configuration, office: Office, tasks: Tasks) -> Keys:
+    token, is_demanded = configuration.api_token, configuration.api_keys
+    return Keys(office=office, tasks=tasks, token=token, is_demanded=is_demanded)
+
+
+def _access(configuration: Configuration, keys: Keys, denials: Denials) -> Access:
+    return Access(
+        api=configuration.api,
+        caller_of=keys.caller_of,
+        note_denied=denials.note,
+        hosts=configuration.api_hosts,
     )
 
 

@@ -118,6 +118,9 @@ class Event(StrEnum):
     TAKEN_UP = "TakenUp"
     """An operator took up a message that was parked, or stored and not handed over; `reason` is
     his."""
+    ASKED = "Asked"
+    """A person or a program asked for an action, over the API or by a command; written before it.
+    `actor` says who, `reason` what and why; what came of it is in the rows after this one."""
     INTERNAL_ERROR = "InternalError"
     """A bug of ours met something that a peer sent or answered; `reason` says what (R-43)."""
     STARTED = "Started"

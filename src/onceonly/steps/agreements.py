@@ -77,13 +77,16 @@ class Agreements:
         """Some agreement with this partner, by any of its PartyIds."""
         return next(iter(self._by_party.get(party, ())), None)
 
-    def choose(self, to: str, agreement_id: str | None) -> Agreement:
-        """The agreement for a submission.
+    def choose(
+        self, to: str, agreement_id: str | None, own: frozenset[str] | None = None
+    ) -> Agreement:
+        """The agreement for a submission, one of the caller's `own` if it does not see all.
 
         Raises `LocalError`: UnknownPartner, UnknownAgreement, or AmbiguousAgreement where the
         caller has to say which.
         """
-        candidates = self._by_party.get(to, [])
+        with_party = self._by_party.get(to, [])
+        candidates = [one for one in with_party if own is None or one.id in own]
         if not candidates:
             raise LocalError("UnknownPartner", f"no agreement is with {to!r}")
         if agreement_id is not None:

@@ -32,16 +32,23 @@ def report(txn: Transaction, ground: Ground, item: InboxItem, processing: Proces
 
 
 def report_some(
-    txn: Transaction, ground: Ground, after: int, up_to: int, processing: ProcessingState
+    txn: Transaction,
+    ground: Ground,
+    after: int,
+    up_to: int,
+    processing: ProcessingState,
+    *,
+    own: frozenset[str] | None = None,
 ) -> tuple[int, int | None]:
     """Record the state for the next items above `after`: how many changed, and the last offset.
 
     The offset is None if there are no more items. An item that is already in a later state stays as
-    it is. So does one that the application refused, and one whose agreement is not configured any
-    more.
+    it is. So does one that the application refused, one whose agreement is not configured any more,
+    and with `own` one under another agreement.
     """
     items = txn.list_unfinished(after, up_to, processing, REPORTED_PER_STEP)
-    count = sum(_move(txn, ground, item, processing) for item in items)
+    ours = [item for item in items if own is None or item.message.agreement_id in own]
+    count = sum(_move(txn, ground, item, processing) for item in ours)
     return count, items[-1].offset if items else None
 
 

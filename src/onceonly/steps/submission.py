@@ -208,6 +208,8 @@ def check_same(earlier: OutboundView, message: Message, digest: str, names: Name
         return
     if names.message_id == then.message_id:
         raise LocalError("MessageIdTaken", f"another message is stored as {then.message_id!r}")
-    raise LocalError(
-        "IdempotencyKeyTaken", f"another message was submitted under that key: {then.message_id!r}"
-    )
+    text = "another message was submitted under that key"
+    if then.agreement_id == message.agreement_id:
+        # Under another agreement it may be another application's, which is nobody else's business.
+        text += f": {then.message_id!r}"
+    raise LocalError("IdempotencyKeyTaken", text)

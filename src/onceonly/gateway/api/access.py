@@ -1,4 +1,4 @@
-"""Who may call the application API: this machine, or a caller with the token; no foreign web page.
+"""Who may call the application API: this machine, or a caller with a key; no foreign web page.
 
 Any web page can make a browser on this machine call us. Two header fields show it. `Origin`: a page
 of another origin cannot leave it out when it posts. `Host`: a page cannot choose it. If an attacker
@@ -8,12 +8,12 @@ Addresses are always accepted, since nobody can bind them, and so is `localhost`
 server answers for it. The port is not compared: tunnels and containers change it, and an attacker
 need not change it.
 
-All of this is decided by the head of the request, before a byte of the body is read.
+All of this is decided by the head of the request, before a byte of the body is read. Which
+calls the caller may make is decided where they are found, by the scope that each of them declares.
 """
 
-import hmac
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any
 from urllib.parse import urlsplit
@@ -21,11 +21,20 @@ from urllib.parse import urlsplit
 from starlette.responses import Response
 
 from onceonly.api.operations import OPERATIONS
-from onceonly.gateway.api.answers import refusal
+from onceonly.api.refusals import Refused
+from onceonly.gateway.api.answers import Json, refusal
+from onceonly.gateway.caller import Caller
 from onceonly.message.printable import printable
 
 OPEN_PATHS = frozenset(one.path for one in OPERATIONS if one.is_open)
-"""What a load balancer asks without a token; they say nothing about messages."""
+"""What a load balancer asks without a key; they say nothing about messages."""
+
+CALLER = "onceonly.caller"
+"""Where the ASGI scope has the `Caller`.
+
+Nobody outside can put one there, since the server makes the scope. Whoever calls the application
+inside this process can, in the name of somebody that it let in.
+"""
 
 UNSNIFFED = (b"x-content-type-options", b"nosniff")
 """In every answer, so that no browser shows text of a partner as a web page (X17)."""
@@ -34,6 +43,7 @@ SEEN_LENGTH_MAX = 120
 """Most characters of a foreign Host that the refusal repeats; all names of ours are shorter."""
 
 _HOST = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9._-]+))(?::[0-9]{0,5})?")
+_BEARER = "Bearer "
 _LOCAL_NAMES = frozenset({"localhost"})
 """For every resolver it means this machine (RFC 6761), so nobody else can bind it."""
 
@@ -41,17 +51,22 @@ _LOCAL_NAMES = frozenset({"localhost"})
 class Access:
     """Guards an ASGI application that listens at `api`; `hosts` are further names of it."""
 
-    def __init__(self, *, api: str, token: str | None, hosts: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        *,
+        api: str,
+        caller_of: Callable[[str | None], Caller | None],
+        note_denied: Callable[[str, Any, str | None], None],
+        hosts: Iterable[str] = (),
+    ) -> None:
         self._origin = api.rstrip("/")
-        self._token = token
+        self.caller_of = caller_of
+        """Who calls with this key (None: without one); None where nobody may."""
+        self.note_denied = note_denied
+        """Told of each call that is denied: the refusal's name, the ASGI scope, and whose key."""
         named = urlsplit(api).hostname
         assert named is not None, "configuration has checked the URI"
         self._names = _LOCAL_NAMES | {_folded(name) for name in (named, *hosts)}
-
-    @property
-    def needs_token(self) -> bool:
-        """Whether a call has to bring one."""
-        return self._token is not None
 
     def guard(self, application: Any) -> Any:
         """The application, called only after the checks; all its answers forbid sniffing."""
@@ -62,24 +77,33 @@ class Access:
                     message = {**message, "headers": [*message["headers"], UNSNIFFED]}
                 await send(message)
 
-            refused = self._refusal(scope) if scope["type"] == "http" else None
+            refused = self._refused(scope) if scope["type"] == "http" else None
             await (refused or application)(scope, receive, send_unsniffed)
 
         return guarded
 
-    def _refusal(self, scope: Any) -> Response | None:
+    def _refused(self, scope: Any) -> Response | None:
+        refused = self._let_in(scope)
+        if refused is not None:
+            self.note_denied(refused.content.error.name, scope, None)
+        return refused
+
+    def _let_in(self, scope: Any) -> Json[Refused] | None:
+        """The refusal; None where somebody is let in, who is in the scope then."""
         hosts = _all(scope, b"host")
         if not self._is_ours(hosts, scope.get("http_version", "1.1")):
             return refusal("ForeignHost", self._foreign(hosts))
         if any(origin != self._origin for origin in _all(scope, b"origin")):
             return refusal("ForeignOrigin", "a page of another origin may not call this API")
-        if self._token is None or scope["path"] in OPEN_PATHS:
+        if CALLER in scope or scope["path"] in OPEN_PATHS:
             return None
         given = _all(scope, b"authorization")
-        expected = f"Bearer {self._token}".encode()
-        if len(given) == 1 and hmac.compare_digest(given[0].encode("latin-1"), expected):
-            return None
-        return refusal("Unauthorized", "the API token is missing or wrong")
+        is_key = len(given) == 1 and given[0].startswith(_BEARER)
+        caller = self.caller_of(_as_written(given[0][len(_BEARER) :]) if is_key else None)
+        if caller is None:
+            return refusal("Unauthorized", "the key is missing, wrong, or revoked")
+        scope[CALLER] = caller
+        return None
 
     def _is_ours(self, hosts: Sequence[str], version: str) -> bool:
         if not hosts:
@@ -104,6 +128,11 @@ class Access:
 
 def _all(scope: Any, name: bytes) -> list[str]:
     return [value.decode("latin-1") for key, value in scope["headers"] if key == name]
+
+
+def _as_written(value: str) -> str:
+    """The text of a header field, whose bytes are UTF-8 where a token of ours is no ASCII."""
+    return value.encode("latin-1").decode("utf-8", "surrogateescape")
 
 
 def _folded(name: str) -> str:

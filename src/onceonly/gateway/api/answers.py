@@ -59,6 +59,7 @@ class Json(Response, Generic[A]):
         self, content: A, status_code: int = 200, headers: Mapping[str, str] | None = None
     ) -> None:
         super().__init__(ascii_json(content), status_code, headers)
+        self.content = content
 
 
 class Bytes(Response):

@@ -12,14 +12,13 @@ from typing import Any
 
 from starlette.applications import Starlette
 from starlette.datastructures import UploadFile
-from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from onceonly.api import history, inbox, messages, operating, operations
 from onceonly.api.fields import WAIT_S_MAX
 from onceonly.api.history import JournalQuery
-from onceonly.api.inbox import InboxQuery, Processing, ProcessingRange, WhichItem
+from onceonly.api.inbox import InboxQuery, Processing, ProcessingRange
 from onceonly.api.messages import (
     Header,
     MessagePath,
@@ -45,8 +44,11 @@ from onceonly.gateway.api.arrow import inbox_stream, journal_stream
 from onceonly.gateway.api.backup_calls import BackupCalls
 from onceonly.gateway.api.bounds import announced, read_on, read_whole
 from onceonly.gateway.api.declared import from_members, from_path, from_texts
+from onceonly.gateway.api.failures import ON_FAILURE
 from onceonly.gateway.api.forms import HEADER_BYTES_MAX, HEADER_PART, form_of
+from onceonly.gateway.api.gate import Gate, caller_of
 from onceonly.gateway.api.job_calls import JobCalls
+from onceonly.gateway.api.key_calls import KeyCalls
 from onceonly.gateway.api.list_calls import (
     ListCalls,
     inbox_page_filter,
@@ -58,6 +60,7 @@ from onceonly.gateway.api.list_calls import (
     up_to,
 )
 from onceonly.gateway.api.openapi import openapi_document
+from onceonly.gateway.api.ownership import Ownership, owned, unknown_message
 from onceonly.gateway.api.paths import PathRoute, on_steps, route_of
 from onceonly.gateway.api.reading import (
     header_json,
@@ -69,16 +72,18 @@ from onceonly.gateway.api.reading import (
     submission_of,
     too_large,
 )
-from onceonly.gateway.api.serving import Asked, Call, calls_of, serves
+from onceonly.gateway.api.serving import Asked, Call, calls_of, item_of, serves
 from onceonly.gateway.application.inbox import Inbox
 from onceonly.gateway.application.jobs import Jobs
 from onceonly.gateway.application.operations import Operations
 from onceonly.gateway.application.submissions import Part, Submission, Submissions
 from onceonly.gateway.backups import Backups
+from onceonly.gateway.keys import Keys
+from onceonly.gateway.office import Office
 from onceonly.message.errors import LocalError
 from onceonly.message.identity import Pair
+from onceonly.message.word import changed
 from onceonly.protocol.receiving import ProcessingState
-from onceonly.store.contract.conditions import StoreExhausted, StoreFailed, StoreFull
 from onceonly.store.contract.entries import InboxItem, Incident, PairView, Role
 from onceonly.store.contract.listing import Listed
 from onceonly.store.contract.store import Snapshot, Store
@@ -94,7 +99,7 @@ READERS_MAX = 4
 """Most calls that read the store at the same time, so that threads are left for payloads."""
 
 
-class Api(ListCalls, JobCalls, BackupCalls):
+class Api(ListCalls, JobCalls, BackupCalls, KeyCalls):
     """The routes over the parts that they read."""
 
     def __init__(  # noqa: PLR0913 - because the API is the face of all these parts
@@ -107,6 +112,8 @@ class Api(ListCalls, JobCalls, BackupCalls):
         inbox: Inbox,
         operations: Operations,
         backups: Backups,
+        office: Office,
+        keys: Keys,
         payload_bytes_max: int,
     ) -> None:
         self._store = store
@@ -116,13 +123,19 @@ class Api(ListCalls, JobCalls, BackupCalls):
         self._inbox = inbox
         self._operations = operations
         self._backups = backups
+        self._office = office
+        self._keys = keys
         self._payload_bytes_max = payload_bytes_max
         self._readers = asyncio.Semaphore(READERS_MAX)
 
     def application(self, access: Access) -> Any:
         """The ASGI application, guarded by `access`."""
-        document = ascii_json(openapi_document(needs_token=access.needs_token))
-        self._document = document
+        self._documents = {
+            are_needed: ascii_json(openapi_document(needs_key=are_needed))
+            for are_needed in (False, True)
+        }
+        ownership = Ownership(store=self._store, inbox=self._inbox)
+        self._gate = Gate(office=self._office, ownership=ownership, note_denied=access.note_denied)
         routes: dict[str, PathRoute] = {}
         calls = dict(calls_of(type(self)))
         for operation in OPERATIONS:
@@ -130,15 +143,7 @@ class Api(ListCalls, JobCalls, BackupCalls):
                 routes[operation.path] = PathRoute(route_of(operation), routes.values())
             route = routes[operation.path]
             route.add(operation.method, self._endpoint(calls[operation], operation))
-        handlers: dict[Any, Any] = {
-            HTTPException: _on_http_exception,
-            LocalError: _on_local_error,
-            StoreExhausted: _on_store_exhausted,
-            StoreFull: _on_store_full,
-            StoreFailed: _on_store_failed,
-            Exception: self._on_bug,
-            ClientDisconnect: _on_disconnect,
-        }
+        handlers: dict[Any, Any] = {**ON_FAILURE, Exception: self._on_bug}
         application = Starlette(routes=list(routes.values()), exception_handlers=handlers)
         # A path with a slash at its end is another path, and a redirect is no declared answer.
         application.router.redirect_slashes = False
@@ -158,13 +163,18 @@ class Api(ListCalls, JobCalls, BackupCalls):
         is_awaited = iscoroutinefunction(call)
 
         async def endpoint(request: Request) -> Response:
+            caller = self._gate.allow(operation, request)
             path = from_path(operation.path_type, request.path_params)
             query = from_texts(operation.query_type, request.query_params.multi_items())
             body: Any = None
             if is_json:
                 request = await read_whole(request)
                 body = from_members(operation.body_type, await json_object(request))
-            asked = Asked(request, path, query, body)
+            asked = Asked(request, path, query, body, caller, caller.name)
+            if caller.agreement_ids is not None:
+                async with self._readers:
+                    await asyncio.to_thread(self._gate.ownership.check, operation, asked)
+            asked = await self._gate.note_action(operation, asked)
             if is_awaited:
                 answer: Response = await call(self, asked)  # type: ignore[misc]  # because it is one that is awaited
                 return answer
@@ -221,7 +231,8 @@ class Api(ListCalls, JobCalls, BackupCalls):
                 if header is None:
                     text = "the part 'message' with the JSON is missing"
                     raise LocalError("InvalidMultipart", text)
-                yield submission_of(header, parts, message_id, key_of(request))
+                asked = submission_of(header, parts, message_id, key_of(request))
+                yield changed(asked, own=caller_of(request).agreement_ids)
         finally:
             for sink in sinks:
                 sink.discard()
@@ -251,7 +262,7 @@ class Api(ListCalls, JobCalls, BackupCalls):
             before, view = view, snapshot.find_outbound_view(message_id)
             if view == before:
                 return shapes.message_shape(view, pair, recovery)
-        raise LocalError("NotFound", f"no outbound message {message_id!r}")
+        raise unknown_message(message_id)
 
     def _pair_view(self, pair: Pair) -> PairView:
         state = self._snapshot.get_sending_pair(pair)
@@ -320,9 +331,12 @@ class Api(ListCalls, JobCalls, BackupCalls):
     ) -> Answer[inbox.InboxPage]:
         """Received messages above an offset, with their payloads where that is asked for."""
         query = asked.query
+        if _wants_arrow(asked.request) or query.payloads == "inline":
+            self._gate.check_scope(asked.caller, "payloads", asked.request)
         wait_s = min(query.wait, WAIT_S_MAX)
-        if is_searched(query):
-            found = await self._inbox.search(inbox_page_filter(query), wait_s)
+        if is_searched(query) or asked.caller.agreement_ids is not None:
+            wanted = owned(inbox_page_filter(query), asked.caller)
+            found = await self._inbox.search(wanted, wait_s)
         else:
             limit = max(1, min(page_limit(query.limit), query.up_to - query.after))
             items = await self._inbox.read(query.after, limit, wait_s)
@@ -360,19 +374,22 @@ class Api(ListCalls, JobCalls, BackupCalls):
         """The application's processing state of everything up to an offset."""
         body = asked.body
         processing = ProcessingState(body.processing)
-        moved = await self._inbox.report_range(body.after, body.up_to, processing)
+        own = asked.caller.agreement_ids
+        moved = await self._inbox.report_range(body.after, body.up_to, processing, own)
         return Json(inbox.Moved(moved=moved))
 
     @serves(*(calls.get for calls in ITEM_CALLS))
     def get_inbox_item(self, asked: Asked[Any, Any, Nothing]) -> Answer[inbox.InboxItem]:
         """One received message, by its offset or by a MessageId that it alone has."""
-        return Json(shapes.inbox_shape(self._inbox.get(*item_of(asked))))
+        return Json(
+            shapes.inbox_shape(self._inbox.get(*item_of(asked), asked.caller.agreement_ids))
+        )
 
     @serves(*(calls.payload for calls in ITEM_CALLS))
     def get_payload(self, asked: Asked[Any, Any, Nothing]) -> Answer[bytes]:
         """The bytes of one payload."""
         message_id, offset = item_of(asked)
-        stored = self._inbox.payload(message_id, asked.path.n, offset)
+        stored = self._inbox.payload(message_id, asked.path.n, offset, asked.caller.agreement_ids)
         headers = {
             # A browser must never show a payload as one of our pages (attack R6).
             "content-type": sendable_type(stored.payload.content_type),
@@ -394,7 +411,7 @@ class Api(ListCalls, JobCalls, BackupCalls):
         """The application's processing state."""
         processing = ProcessingState(asked.body.processing)
         message_id, offset = item_of(asked)
-        item = await self._inbox.report(message_id, processing, offset)
+        item = await self._inbox.report(message_id, processing, offset, asked.caller.agreement_ids)
         return Json(shapes.inbox_shape(item))
 
     @serves(*(calls.refuse for calls in ITEM_CALLS))
@@ -402,7 +419,7 @@ class Api(ListCalls, JobCalls, BackupCalls):
         """The application will not process a message."""
         reason = asked.body.reason or "refused by the application"
         message_id, offset = item_of(asked)
-        item = await self._inbox.refuse(message_id, reason, offset)
+        item = await self._inbox.refuse(message_id, reason, offset, asked.caller.agreement_ids)
         return Json(shapes.inbox_shape(item))
 
     @serves(operations.LIST_NOTICES)
@@ -410,7 +427,9 @@ class Api(ListCalls, JobCalls, BackupCalls):
         self, asked: Asked[Nothing, NoticesQuery, Nothing]
     ) -> Answer[operating.NoticePage]:
         """Notices for the application."""
-        page = self._snapshot.search(paged(notice_filter(asked.query), asked.query))
+        page = self._snapshot.search(
+            owned(paged(notice_filter(asked.query), asked.query), asked.caller)
+        )
         notices = tuple(shapes.notice_shape(*notice) for notice in page.items)
         shown = operating.NoticePage(
             notices=notices, next_after=page.next_after, is_cut=page.is_cut
@@ -483,9 +502,10 @@ class Api(ListCalls, JobCalls, BackupCalls):
         """Journal rows above a seq, or every row about one message."""
         query = asked.query
         if query.message_id is not None:
-            page = Listed(self._snapshot.list_journal_of(query.message_id), None)
+            rows = self._snapshot.list_journal_of(query.message_id)
+            page = Listed([row for row in rows if asked.caller.owns(row.agreement_id)], None)
         else:
-            page = self._snapshot.search(paged(journal_filter(query), query))
+            page = self._snapshot.search(owned(paged(journal_filter(query), query), asked.caller))
         if _wants_arrow(asked.request):
             return Bytes(journal_stream(page.items), media_type=ARROW)
         shown = history.JournalPage(
@@ -535,19 +555,11 @@ class Api(ListCalls, JobCalls, BackupCalls):
     async def openapi(self, asked: Asked[Nothing, Nothing, Nothing]) -> Answer[dict[str, Any]]:
         """The description of this API."""
         del asked
-        return Bytes(self._document, media_type=JSON)
+        return Bytes(self._documents[self._keys.are_needed], media_type=JSON)
 
 
 def _wants_arrow(request: Request) -> bool:
     return ARROW in request.headers.get("accept", "")
-
-
-def item_of(asked: Asked[Any, Any, Any]) -> tuple[str | None, int | None]:
-    """MessageId and offset of the inbox item that a call is about; one of them may be missing."""
-    if hasattr(asked.path, "offset"):
-        return None, asked.path.offset
-    named = asked.query if isinstance(asked.query, WhichItem) else asked.path
-    return named.message_id, asked.query.offset
 
 
 def _concerned(snapshot: Snapshot, incident: Incident) -> dict[str, int] | None:
@@ -555,42 +567,3 @@ def _concerned(snapshot: Snapshot, incident: Incident) -> dict[str, int] | None:
     if not incident.is_trouble or incident.resolved_at is not None:
         return None
     return snapshot.count_concerned(incident.pair, incident.opened_at)
-
-
-async def _on_local_error(request: Request, error: LocalError) -> Response:
-    del request
-    return refusal(error.name, str(error), error.facts)
-
-
-async def _on_store_full(request: Request, error: StoreFull) -> Response:
-    del request, error
-    text = "the disk is full; nothing was accepted, try again when there is space"
-    return refusal("StoreFull", text)
-
-
-async def _on_store_exhausted(request: Request, error: StoreExhausted) -> Response:
-    """Ruling R-43: descriptors or memory are used up for the moment."""
-    del request
-    return refusal("Busy", str(error))
-
-
-async def _on_store_failed(request: Request, error: StoreFailed) -> Response:
-    """Tells the supervisor, who stops the process (R-22); the caller rarely sees this answer."""
-    del request
-    context = {"message": "a call met a broken store", "exception": error}
-    asyncio.get_running_loop().call_exception_handler(context)
-    return refusal("StoreFailed", "the store failed; the gateway stops")
-
-
-async def _on_disconnect(request: Request, error: ClientDisconnect) -> Response:
-    """Nobody reads this answer: the caller left in the middle of its request."""
-    del request, error
-    return refusal("CallerGone", "the request ended before its body did")
-
-
-async def _on_http_exception(request: Request, error: HTTPException) -> Response:
-    del request
-    name = {404: "NotFound", 405: "MethodNotAllowed"}.get(error.status_code, "InvalidRequest")
-    answer = refusal(name, error.detail)
-    answer.headers.update(error.headers or {})
-    return answer

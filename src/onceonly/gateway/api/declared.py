@@ -97,6 +97,8 @@ def _of_json(field: Field, value: Any) -> Any:
         case inspect.VarTupleType(item_type=inspect.StructType(cls=item)):
             declared: Any = item
             return tuple(from_members(declared, one) for one in checked(field, value))
+        case inspect.VarTupleType():
+            return tuple(checked(field, value))
         case inspect.BytesType():
             return b64decode(checked(field, value))
         case inspect.IntType() if type(value) is float and value.is_integer():
@@ -178,11 +180,19 @@ def _fits(kind: inspect.Type, value: Any) -> bool:
             fits = isinstance(value, str) and _is_text(kind, value)
         case inspect.BytesType():
             fits = isinstance(value, str) and _is_base64(value)
-        case inspect.VarTupleType():
+        case inspect.VarTupleType(item_type=inspect.StructType()):
             fits = isinstance(value, list) and all(isinstance(one, dict) for one in value)
+        case inspect.VarTupleType(item_type=item):
+            is_list = isinstance(value, list) and len(value) >= (kind.min_length or 0)
+            fits = is_list and all(_fits(_plain(item), one) for one in value)
         case _:
             raise AssertionError(f"no request is declared with {kind}")
     return fits
+
+
+def _plain(kind: inspect.Type) -> inspect.Type:
+    """Without what is said of it for people."""
+    return kind.type if isinstance(kind, inspect.Metadata) else kind
 
 
 def _is_base64(text: str) -> bool:
@@ -226,8 +236,10 @@ def _expected(kind: inspect.Type) -> str:
             words = usual if most is None else f"a text of {least or 0} to {most} characters"
         case inspect.BytesType():
             words = "base64"
-        case inspect.VarTupleType():
+        case inspect.VarTupleType(item_type=inspect.StructType()):
             words = "a list of objects"
+        case inspect.VarTupleType(item_type=item):
+            words = f"a list, each of it {_expected(_plain(item))}"
         case _:
             raise AssertionError(f"no request is declared with {kind}")
     return words

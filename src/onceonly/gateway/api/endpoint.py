@@ -4,6 +4,7 @@ uvicorn over httptools keeps request targets, header fields and trailers of any 
 before the application sees them, even those of a caller without a token.
 """
 
+import ssl
 from typing import Any, Final
 
 import uvicorn
@@ -83,13 +84,17 @@ def _written(status: bytes, answer: Json[Refused]) -> bytes:
 
 
 def served(
-    application: Any, *, drain_s: int | None = None, calls_max: int | None = None
+    application: Any,
+    *,
+    drain_s: int | None = None,
+    calls_max: int | None = None,
+    tls: ssl.SSLContext | None = None,
 ) -> uvicorn.Config:
     """How uvicorn serves the application; `drain_s`: how long calls may take at a stop.
 
-    With more than `calls_max` connections a call is answered 503.
+    With more than `calls_max` connections a call is answered 503. `tls`: over TLS alone.
     """
-    return uvicorn.Config(
+    config = uvicorn.Config(
         application,
         http=BoundedHead,
         ws="none",
@@ -99,3 +104,7 @@ def served(
         limit_concurrency=calls_max,
         timeout_graceful_shutdown=drain_s,
     )
+    config.load()
+    # uvicorn makes a context of its own from files; ours has the same rules as that for partners.
+    config.ssl = tls
+    return config

@@ -30,11 +30,13 @@ from onceonly.gateway.api.answers import Answer, Json
 from onceonly.gateway.api.bounds import announced, read_on
 from onceonly.gateway.api.declared import checked, fields_of, from_members
 from onceonly.gateway.api.list_calls import job_filter, paged
+from onceonly.gateway.api.ownership import owned
 from onceonly.gateway.api.reading import page_limit, parsed, submission, too_large
 from onceonly.gateway.api.serving import Asked, serves
 from onceonly.gateway.application.jobs import Jobs, StagedRow
 from onceonly.gateway.application.submissions import Part, Submission
 from onceonly.message.errors import LocalError
+from onceonly.message.word import changed
 from onceonly.store.contract.jobs import RowOutcome
 from onceonly.store.contract.store import Store
 from onceonly.store.spool import Sink, Spool
@@ -91,14 +93,17 @@ class JobCalls(ABC):
         job, query = asked.path.job, asked.query
         sinks: list[Sink] = []
         try:
-            rows = [self._staged_row(row, sinks) for row in _rows_of(body)]
+            own = asked.caller.agreement_ids
+            rows = [self._staged_row(row, sinks, own) for row in _rows_of(body)]
             answers = await self._jobs.stage(job, rows, query.run, query.attempt)
         finally:
             for sink in sinks:
                 sink.discard()
         return Json(jobs.StagedRows(job=job, rows=tuple(map(shapes.row_shape, answers))))
 
-    def _staged_row(self, row: dict[str, Any], sinks: list[Sink]) -> StagedRow:
+    def _staged_row(
+        self, row: dict[str, Any], sinks: list[Sink], own: frozenset[str] | None
+    ) -> StagedRow:
         number = row.get("row")
         if number is not None:
             checked(fields_of(jobs.StagedRow)["row"], number)
@@ -109,7 +114,7 @@ class JobCalls(ABC):
             asked = submission(read, self._parts(read, sinks), read.message_id, None)
         except LocalError as error:
             return StagedRow(error, number, named)
-        return StagedRow(asked, number, named)
+        return StagedRow(changed(asked, own=own), number, named)
 
     def _parts(self, row: jobs.StagedRow, sinks: list[Sink]) -> list[Part]:
         listed: Sequence[jobs.RowPayload] = row.payloads or ()
@@ -134,7 +139,9 @@ class JobCalls(ABC):
     @serves(operations.LIST_JOBS)
     def list_jobs(self, asked: Asked[Nothing, JobsQuery, Nothing]) -> Answer[jobs.JobPage]:
         """A page of jobs with their counts."""
-        page = self._jobs.list_page(paged(job_filter(asked.query), asked.query))
+        page = self._jobs.list_page(
+            owned(paged(job_filter(asked.query), asked.query), asked.caller)
+        )
         items = tuple(shapes.job_shape(job, counts) for job, counts in page.items)
         return Json(jobs.JobPage(jobs=items, next_after=page.next_after, is_cut=page.is_cut))
 

@@ -15,6 +15,7 @@ from onceonly.api.operation import Nothing
 from onceonly.api.words import Order
 from onceonly.gateway import shapes
 from onceonly.gateway.api.answers import Answer, Json
+from onceonly.gateway.api.ownership import owned
 from onceonly.gateway.api.reading import page_limit
 from onceonly.gateway.api.serving import Asked, serves
 from onceonly.message.errors import ErrorCode
@@ -66,7 +67,7 @@ class ListCalls:
         self, asked: Asked[Nothing, MessagesQuery, Nothing]
     ) -> Answer[messages.MessagePage]:
         """A page of outbound messages."""
-        wanted = paged(message_filter(asked.query), asked.query)
+        wanted = owned(paged(message_filter(asked.query), asked.query), asked.caller)
         page = self._store.snapshot().list_messages(wanted)
         items = tuple(shapes.message_shape(view, None, None) for view in page.messages)
         shown = messages.MessagePage(messages=items, next_after=page.next_after, is_cut=page.is_cut)
@@ -77,34 +78,45 @@ class ListCalls:
         self, asked: Asked[Nothing, MessageCriteria, Nothing]
     ) -> Answer[lists.Count]:
         """How many outbound messages there are."""
-        return _counted(self._store.snapshot().count_messages(message_filter(asked.query)))
+        return _counted(
+            self._store.snapshot().count_messages(owned(message_filter(asked.query), asked.caller))
+        )
 
     @serves(operations.COUNT_INBOX)
     def count_inbox(self, asked: Asked[Nothing, InboxCriteria, Nothing]) -> Answer[lists.Count]:
         """How many received messages there are."""
-        return _counted(self._store.snapshot().count(inbox_filter(asked.query)))
+        return _counted(
+            self._store.snapshot().count(owned(inbox_filter(asked.query), asked.caller))
+        )
 
     @serves(operations.COUNT_JOURNAL)
     def count_journal(self, asked: Asked[Nothing, JournalCriteria, Nothing]) -> Answer[lists.Count]:
         """How many journal rows there are."""
-        return _counted(self._store.snapshot().count(journal_filter(asked.query)))
+        return _counted(
+            self._store.snapshot().count(owned(journal_filter(asked.query), asked.caller))
+        )
 
     @serves(operations.COUNT_NOTICES)
     def count_notices(self, asked: Asked[Nothing, NoticeCriteria, Nothing]) -> Answer[lists.Count]:
         """How many notices there are."""
-        return _counted(self._store.snapshot().count(notice_filter(asked.query)))
+        return _counted(
+            self._store.snapshot().count(owned(notice_filter(asked.query), asked.caller))
+        )
 
     @serves(operations.COUNT_INCIDENTS)
     def count_incidents(
         self, asked: Asked[Nothing, IncidentCriteria, Nothing]
     ) -> Answer[lists.Count]:
         """How many incidents there are."""
-        return _counted(self._store.snapshot().count(incident_filter(asked.query)))
+        return _counted(
+            self._store.snapshot().count(owned(incident_filter(asked.query), asked.caller))
+        )
 
     @serves(operations.COUNT_JOBS)
     def count_jobs(self, asked: Asked[Nothing, JobCriteria, Nothing]) -> Answer[lists.Count]:
         """How many jobs there are."""
-        return _counted(self._store.snapshot().count(job_filter(asked.query)))
+        wanted = owned(job_filter(asked.query), asked.caller)
+        return _counted(self._store.snapshot().count(wanted))
 
 
 def message_filter(query: MessageCriteria) -> MessageFilter:

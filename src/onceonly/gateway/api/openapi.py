@@ -18,18 +18,26 @@ from onceonly.message.word import Word
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 _TEMPLATE: Final = "#/components/schemas/{name}"
 _TOKEN: Final = "token"  # noqa: S105 - because it is the name of a scheme
+GUARDED: Final = ("Forbidden", "Unauthorized")
+"""What a call can be refused for that needs a key."""
+_BEARER: Final = {
+    "type": "http",
+    "scheme": "bearer",
+    "description": "A key of `onceonly key create`. Each call names the scope that the key must "
+    "have; `admin` is all of them.",
+}
 _BINARY: Final = {"type": "string", "format": "binary"}
 
 
-def openapi_document(*, needs_token: bool) -> dict[str, Any]:
+def openapi_document(*, needs_key: bool) -> dict[str, Any]:
     """The document, as JSON-ready values."""
     paths: dict[str, dict[str, Any]] = {}
     for operation in OPERATIONS:
-        described = _operation(operation, needs_token=needs_token)
+        described = _operation(operation, needs_key=needs_key)
         paths.setdefault(operation.path, {})[operation.method] = described
     components: dict[str, Any] = {"schemas": _schemas()}
-    if needs_token:
-        components["securitySchemes"] = {_TOKEN: {"type": "http", "scheme": "bearer"}}
+    if needs_key:
+        components["securitySchemes"] = {_TOKEN: dict(_BEARER)}
     return {
         "openapi": "3.1.0",
         "jsonSchemaDialect": DIALECT,
@@ -57,22 +65,22 @@ def _is_word(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, Word)
 
 
-def _operation(operation: Operation[Any, Any, Any, Any], *, needs_token: bool) -> dict[str, Any]:
-    is_guarded = needs_token and not operation.is_open
+def _operation(operation: Operation[Any, Any, Any, Any], *, needs_key: bool) -> dict[str, Any]:
+    is_guarded = needs_key and not operation.is_open
     described: dict[str, Any] = {
         "operationId": operation.name,
         "summary": operation.summary,
         "parameters": [
             *_parameters(operation.path_type, "path"),
             *_parameters(operation.query_type, "query"),
-            *_parameters(operation.head_type, "header"),
+            *(one for kind in operation.head_types for one in _parameters(kind, "header")),
         ],
         "responses": _responses(operation, is_guarded=is_guarded),
     }
     if operation.body_type is not Nothing:
         described["requestBody"] = _body(operation)
     if is_guarded:
-        described["security"] = [{_TOKEN: []}]
+        described["security"] = [{_TOKEN: [operation.right.scope]}]
     return described
 
 
@@ -137,7 +145,7 @@ def _responses(
     operation: Operation[Any, Any, Any, Any], *, is_guarded: bool
 ) -> dict[str, dict[str, Any]]:
     answers = {str(status): _answer(operation) for status in operation.statuses}
-    names = sorted({*EVERYWHERE, *operation.refusals, *(["Unauthorized"] if is_guarded else [])})
+    names = sorted({*EVERYWHERE, *operation.refusals, *(GUARDED if is_guarded else ())})
     for name in names:
         status = str(REFUSALS[name].status)
         refused = answers.setdefault(status, _refused())

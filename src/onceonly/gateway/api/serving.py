@@ -9,8 +9,10 @@ from typing import Any, Generic, TypeVar
 
 from starlette.requests import Request
 
+from onceonly.api.inbox import WhichItem
 from onceonly.api.operation import A, B, Operation, P, Q
 from onceonly.gateway.api.answers import Answer
+from onceonly.gateway.caller import ANYBODY, Caller
 from onceonly.message.word import Word
 
 S = TypeVar("S")
@@ -24,6 +26,18 @@ class Asked(Word, Generic[P, Q, B]):
     query: Q
     body: B
     """Where the body is JSON. A call that takes documents reads them on from the request."""
+    caller: Caller = ANYBODY
+    """Who asks: what is not his is not there for him."""
+    actor: str = ANYBODY.name
+    """For an action: who answers for it, as the journal names him."""
+
+
+def item_of(asked: Asked[Any, Any, Any]) -> tuple[str | None, int | None]:
+    """MessageId and offset of the inbox item that a call is about; one of them may be missing."""
+    if hasattr(asked.path, "offset"):
+        return None, asked.path.offset
+    named = asked.query if isinstance(asked.query, WhichItem) else asked.path
+    return named.message_id, asked.query.offset
 
 
 Call = Callable[[Any, Asked[Any, Any, Any]], Awaitable[Answer[Any]] | Answer[Any]]

@@ -27,6 +27,10 @@ OFFSETS_SHOWN_MAX = 20
 number of times."""
 
 
+Own = frozenset[str] | None
+"""The agreements that a caller sees items of; None: it sees all."""
+
+
 class WholeItem(Word):
     """An item and the bytes of its payloads; None for a payload that is too large."""
 
@@ -101,8 +105,10 @@ class Inbox:
             return stored.body
         return b"".join(self._spool.open_reader(stored.payload.digest))
 
-    def find(self, message_id: str | None, offset: int | None) -> InboxItem:
+    def find(self, message_id: str | None, offset: int | None, own: Own = None) -> InboxItem:
         """The item at the offset; it must have the MessageId if that is given, too.
+
+        With `own` it is under one of these agreements, or it is not there.
 
         A MessageId alone finds an item only if no other item has it: two partners may use the same
         one, and a BestEffort message may have come twice. Raises `LocalError` (NotFound,
@@ -111,26 +117,29 @@ class Inbox:
         snapshot = self._desk.snapshot()
         if offset is None:
             assert message_id is not None, "an item has an offset or a MessageId"
-            offset = _only_offset(snapshot, message_id)
+            offset = _only_offset(snapshot, message_id, own)
         item = snapshot.find_inbox_item(offset)
-        if item is None or message_id not in (None, item.message.message_id):
+        is_named = item is not None and message_id in (None, item.message.message_id)
+        if item is None or not is_named or not _is_own(item, own):
             raise not_found(message_id, offset)
         return item
 
-    def get(self, message_id: str | None, offset: int | None) -> InboxItem:
+    def get(self, message_id: str | None, offset: int | None, own: Own = None) -> InboxItem:
         """The item, unless its sender took the message back.
 
         Raises `LocalError` (NotFound, Ambiguous, Cancelled).
         """
-        item = self.find(message_id, offset)
+        item = self.find(message_id, offset, own)
         standing = standing_of(self._desk.snapshot(), item)
         if standing.status is InboundStatus.CANCELLED:
             raise taken_back()
         return item
 
-    def payload(self, message_id: str | None, number: int, offset: int | None) -> StoredPayload:
+    def payload(
+        self, message_id: str | None, number: int, offset: int | None, own: Own = None
+    ) -> StoredPayload:
         """One payload of an item. Raises `LocalError` (NotFound, Ambiguous)."""
-        item = self.find(message_id, offset)
+        item = self.find(message_id, offset, own)
         payloads = self._desk.snapshot().list_inbox_payloads(item.offset)
         if number >= len(payloads):
             name = item.message.message_id
@@ -138,17 +147,23 @@ class Inbox:
         return payloads[number]
 
     async def report(
-        self, message_id: str | None, processing: ProcessingState, offset: int | None
+        self,
+        message_id: str | None,
+        processing: ProcessingState,
+        offset: int | None,
+        own: Own = None,
     ) -> InboxItem:
         """Record the application's processing state; it only moves forward (I44).
 
         Raises `LocalError` (NotFound, Ambiguous, ProcessingWentBack, Cancelled, Refused).
         """
-        item = self.find(message_id, offset)
+        item = self.find(message_id, offset, own)
         await self._desk.transact(lambda txn, ground: report(txn, ground, item, processing))
         return self.find(None, item.offset)
 
-    async def report_range(self, after: int, up_to: int, processing: ProcessingState) -> int:
+    async def report_range(
+        self, after: int, up_to: int, processing: ProcessingState, own: Own = None
+    ) -> int:
         """Record the state for every item above `after` up to `up_to`; returns how many changed.
 
         For an application that works through the inbox in order. An item in a later state stays as
@@ -157,27 +172,37 @@ class Inbox:
         """
         moved = 0
         while True:
-            step = partial(report_some, after=after, up_to=up_to, processing=processing)
+            step = partial(report_some, after=after, up_to=up_to, processing=processing, own=own)
             count, last = await self._desk.transact(step)
             moved += count
             if last is None:
                 return moved
             after = last
 
-    async def refuse(self, message_id: str | None, reason: str, offset: int | None) -> InboxItem:
+    async def refuse(
+        self, message_id: str | None, reason: str, offset: int | None, own: Own = None
+    ) -> InboxItem:
         """Record that the application will not process the message, and tell its From Party.
 
         The From Party is told if the agreement has failure notices (seed 001 §1.6, R-14);
         refusing again changes nothing. Raises `LocalError` (NotFound, Ambiguous,
         ProcessingWentBack, Cancelled).
         """
-        item = self.find(message_id, offset)
+        item = self.find(message_id, offset, own)
         await self._desk.transact(lambda txn, ground: refuse(txn, ground, item, reason))
         return self.find(None, item.offset)
 
 
-def _only_offset(snapshot: Snapshot, message_id: str) -> int:
+def _is_own(item: InboxItem, own: Own) -> bool:
+    return own is None or item.message.agreement_id in own
+
+
+def _only_offset(snapshot: Snapshot, message_id: str, own: Own) -> int:
     offsets = snapshot.list_inbox_offsets(message_id, OFFSETS_SHOWN_MAX + 1)
+    if own is not None:
+        # As many as are looked at are a handful; an item after them has its offset in the list.
+        items = map(snapshot.find_inbox_item, offsets)
+        offsets = [item.offset for item in items if item is not None and _is_own(item, own)]
     if not offsets:
         raise not_found(message_id, None)
     if len(offsets) > 1:

@@ -1,9 +1,10 @@
 """What operators see and do: partners, suspension, publishing, health, metrics."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import chain
+from types import MappingProxyType
 from typing import Any
 
 from onceonly import __version__
@@ -46,6 +47,7 @@ class Operations:
         hand_overs: HandOvers,
         relay: Relay,
         bugs: Bugs,
+        denied: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
         self._configuration = configuration
         self._desk = desk
@@ -55,6 +57,7 @@ class Operations:
         self._hand_overs = hand_overs
         self._relay = relay
         self._bugs = bugs
+        self._denied = denied
         self._publishing = asyncio.Lock()
         self._takes_work = False
 
@@ -305,7 +308,7 @@ class Operations:
 
     def metrics(self) -> tuple[str, str]:
         """Prometheus text and its content type."""
-        return render(self._desk.snapshot(), self._bugs.counts)
+        return render(self._desk.snapshot(), self._bugs.counts, self._denied)
 
 
 def _fresh(role: Role, pair: Pair, snapshot: Any) -> PairView:

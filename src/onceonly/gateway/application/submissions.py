@@ -55,6 +55,8 @@ class Submission(Word):
     idempotency_key: str | None = None
     conversation_id: str | None = None
     ref_to_message_id: str | None = None
+    own: frozenset[str] | None = None
+    """The agreements that the caller may choose from; None: all of them."""
 
     @property
     def names(self) -> Names:
@@ -79,7 +81,7 @@ class Submissions:
         QueueFull) or `StoreFull`; then nothing is stored.
         """
         house = self._desk.house
-        agreement = house.agreements.choose(submission.to, submission.agreement_id)
+        agreement = house.agreements.choose(submission.to, submission.agreement_id, submission.own)
         waiting = self._desk.count_waiting()
         if waiting >= house.queued_max:
             raise queue_full(waiting)  # Before anything of it is kept.
@@ -103,7 +105,9 @@ class Submissions:
 
         Raises as `submit` does, except QueueFull, MessageIdTaken and IdempotencyKeyTaken.
         """
-        agreement = self._desk.house.agreements.choose(submission.to, submission.agreement_id)
+        agreement = self._desk.house.agreements.choose(
+            submission.to, submission.agreement_id, submission.own
+        )
         return await self._draft(submission, agreement, None)
 
     async def _draft(

@@ -85,8 +85,17 @@ class Configuration:
     """Rows that were staged in a job and not released for that long are dropped."""
     api_hosts: tuple[str, ...] = ()
     """Names by which callers may reach the API, besides addresses and `localhost`."""
+    api_keys: bool = False
+    """Whether callers of the API need a key although none was made yet."""
+    api_tls: Tls | None = None
+    """The certificate of the API, and those of its callers; None: it is plain HTTP."""
     lake_group: str | None = None
     """The group that may read what is published; None: that of the process."""
+
+    @property
+    def api_certificate(self) -> Path | None:
+        """The certificate that the API shows; None: it is plain HTTP."""
+        return None if self.api_tls is None else self.api_tls.certificate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +106,8 @@ class ClientSettings:
     api_token: str | None
     lake: str
     """Where the gateway publishes."""
+    api_certificate: Path | None = None
+    """The certificate that the API shows; None: it is plain HTTP."""
 
 
 def read_configuration(path: Path) -> Configuration:
@@ -110,7 +121,9 @@ def read_configuration(path: Path) -> Configuration:
     tls = tls_of(file.find_table("tls"), directory)
     smtp = smtp_of(file.find_table("smtp"), tls)
     amqp = amqp_of(file.find_table("amqp"))
+    api_tls = tls_of(file.find_table("api_tls"), directory)
     _check_gateway(gateway, tls)
+    _check_api(gateway, api_tls)
     route_tables = file.tables("route")
     for tables in (agreement_tables, route_tables):
         _check_callers(gateway, tables, tls)
@@ -141,6 +154,8 @@ def read_configuration(path: Path) -> Configuration:
         forget_pair_after_s=gateway["forget_pair_after"],
         forget_job_after_s=gateway["forget_job_after"],
         api_hosts=gateway["api_hosts"],
+        api_keys=gateway["api_keys"],
+        api_tls=api_tls,
         lake_group=gateway["lake_group"],
     )
 
@@ -148,12 +163,15 @@ def read_configuration(path: Path) -> Configuration:
 def read_client_settings(path: Path) -> ClientSettings:
     """What a client command needs of the file. Raises `ConfigurationError`.
 
-    Only the `[gateway]` table is looked at: a client command changes nothing that the other tables
-    say, and a file with thousands of agreements costs it little.
+    Only the `[gateway]` and `[api_tls]` tables are looked at: a client command changes nothing that
+    the other tables say, and a file with thousands of agreements costs it little.
     """
     file = ConfigurationFile(path)
     gateway = file.table("gateway")
+    tls = file.find_table("api_tls")
+    certificate = None if tls is None else tls["certificate"]
     return ClientSettings(
+        api_certificate=None if certificate is None else file.path.parent / certificate,
         api=gateway["api"],
         api_token=gateway["api_token"],
         lake=_lake_location(gateway["lake"], file.path.parent),
@@ -161,8 +179,6 @@ def read_client_settings(path: Path) -> ClientSettings:
 
 
 def _check_gateway(gateway: Table, tls: Tls | None) -> None:
-    if gateway["api_token"] is None and not is_loopback(gateway["api"]):
-        gateway.refuse("api", "can be reached from elsewhere: set api_token")
     if gateway["uri"] is None and is_wildcard(gateway["listen"]):
         gateway.refuse("listen", "is no address to announce: set uri as well")
     is_https = urlsplit(gateway["listen"]).scheme == "https"
@@ -170,6 +186,15 @@ def _check_gateway(gateway: Table, tls: Tls | None) -> None:
         gateway.refuse("listen", "is https: legal with a certificate and key in [tls]")
     if _is_one_socket(gateway["listen"], gateway["api"]):
         gateway.refuse("api", "has the address of listen: partners and applications are kept apart")
+
+
+def _check_api(gateway: Table, tls: Tls | None) -> None:
+    is_guarded = gateway["api_token"] is not None or gateway["api_keys"]
+    if not is_guarded and not is_loopback(gateway["api"]):
+        gateway.refuse("api", "can be reached from elsewhere: say api_keys = true, or an api_token")
+    is_https = urlsplit(gateway["api"]).scheme == "https"
+    if is_https != (tls is not None and tls.certificate is not None):
+        gateway.refuse("api", "is https just where [api_tls] has a certificate and key")
 
 
 def _check_callers(gateway: Table, tables: Sequence[Table], tls: Tls | None) -> None:

@@ -13,6 +13,7 @@ from onceonly.gateway.drill import POINTS
 __all__ = [
     "AGREEMENT_KEYS",
     "AMQP_KEYS",
+    "API_TLS_KEYS",
     "DRILL_KEYS",
     "GATEWAY_KEYS",
     "LIMITS_KEYS",
@@ -50,16 +51,25 @@ GATEWAY_KEYS = table_of(
     ),
     Key(
         "api",
-        read.plain_listen_uri,
-        "an http URI with a port",
-        "Application API. An address beyond this machine needs `api_token`.",
+        read.api_uri,
+        "an http URI with a port, or an https one where [api_tls] has a certificate",
+        "Application API. An address beyond this machine needs `api_keys`, or an `api_token`.",
         is_required=True,
     ),
     Key(
         "api_token",
         read.text,
         "a text",
-        "Secret that API callers send as `Authorization: Bearer …`.",
+        "Secret that API callers send as `Authorization: Bearer …`: one key with every right. "
+        "Those of `onceonly key create` are better.",
+    ),
+    Key(
+        "api_keys",
+        read.flag,
+        FLAG,
+        "Whether every caller of the API needs a key even before the first one was made.",
+        default=False,
+        default_text="`false`: from the first key on",
     ),
     Key(
         "api_hosts",
@@ -277,6 +287,34 @@ TLS_KEYS = table_of(
     ),
 )
 
+API_TLS_KEYS = table_of(
+    Key(
+        "certificate",
+        read.text,
+        "a path",
+        "PEM file with the certificate of the API and its chain.",
+        section="ours",
+    ),
+    Key("key", read.text, "a path", "PEM file with its private key.", section="ours"),
+    Key(
+        "trusted",
+        read.text,
+        "a path",
+        "PEM file with the certificates that callers' must chain to, where `clients` is true.",
+        section="ours",
+    ),
+    Key(
+        "clients",
+        read.flag,
+        FLAG,
+        "Whether callers of the API must show a certificate that chains to `trusted`, besides "
+        "their key.",
+        default=False,
+        default_text="`false`",
+        section="ours",
+    ),
+)
+
 LIMITS_KEYS = table_of(
     Key(
         "refusal_rows_per_hour",
@@ -376,6 +414,7 @@ TABLES = {
     "smtp": SMTP_KEYS,
     "amqp": AMQP_KEYS,
     "tls": TLS_KEYS,
+    "api_tls": API_TLS_KEYS,
     "limits": LIMITS_KEYS,
     "drill": DRILL_KEYS,
 }

@@ -225,11 +225,9 @@ def listen_uri(value: Any) -> str:
     return uri
 
 
-def plain_listen_uri(value: Any) -> str:
-    """An http URI with a port, to bind to."""
+def api_uri(value: Any) -> str:
+    """An http or https URI with a port and without a query, to bind to."""
     uri = listen_uri(value)
-    if urlsplit(uri).scheme != "http":
-        raise Illegal("the API is served over http; let a reverse proxy end TLS")
     if urlsplit(uri).query:
         raise Illegal(f"{uri!r} has a query in it, and the API has many paths")
     return uri

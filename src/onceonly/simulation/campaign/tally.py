@@ -57,6 +57,7 @@ _BY_PHASE: dict[str, tuple[Event, ...]] = {
         Event.REJECTED,
         Event.INTERNAL_ERROR,
         Event.PARKED,
+        Event.ASKED,
         Event.TAKEN_UP,
         Event.ERROR_SENT,
         Event.WITHHELD,

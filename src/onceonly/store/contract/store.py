@@ -42,11 +42,12 @@ from onceonly.store.contract.entries import (
     TransitEntry,
 )
 from onceonly.store.contract.jobs import JobSnapshot, JobTransaction
+from onceonly.store.contract.keys import KeySnapshot, KeyTransaction
 from onceonly.store.contract.listing import ListSnapshot
 from onceonly.store.contract.waits import Waits
 
 
-class Snapshot(JobSnapshot, ListSnapshot, Protocol):
+class Snapshot(JobSnapshot, KeySnapshot, ListSnapshot, Protocol):
     """Reads. In a `Transaction` they also see its own writes, elsewhere only committed rows."""
 
     def find_outbound(self, message_id: str) -> OutboundEntry | None:
@@ -267,6 +268,13 @@ class Snapshot(JobSnapshot, ListSnapshot, Protocol):
         """Every journal row about the message, in order."""
         ...
 
+    def list_asked(self, before: int, limit: int) -> Sequence[Record]:
+        """Journal rows of actions that somebody asked for, with `seq` below `before`.
+
+        The latest first.
+        """
+        ...
+
     def list_outcomes(self, message_id: str, limit: int) -> Sequence[Record]:
         """Rows about how its last transmissions and Pings ended, the latest first."""
         ...
@@ -276,7 +284,7 @@ class Snapshot(JobSnapshot, ListSnapshot, Protocol):
         ...
 
 
-class Transaction(JobTransaction, Snapshot, Protocol):
+class Transaction(JobTransaction, KeyTransaction, Snapshot, Protocol):
     """Writes, all of them durable together at `Store.commit`.
 
     Each write raises `StoreFull`, `StoreFailed` or, for a row or value that the tables do not

@@ -9,7 +9,7 @@ from itertools import chain, islice
 
 from onceonly.journal.record import Record
 from onceonly.message.errors import ErrorCode
-from onceonly.message.event import OUTCOMES
+from onceonly.message.event import OUTCOMES, Event
 from onceonly.message.identity import MessageKey, Pair
 from onceonly.message.message import Message
 from onceonly.message.package import Package
@@ -36,14 +36,14 @@ from onceonly.store.contract.entries import (
     TransitEntry,
 )
 from onceonly.store.contract.store import Snapshot
-from onceonly.store.memory.jobs import MemoryJobReading
+from onceonly.store.memory.api_keys import MemoryKeyReading
 from onceonly.store.memory.lists import MemoryLists
 from onceonly.store.memory.tables import InboundRow, OutboundRow
 
 # ruff: noqa: D102 - because the methods are documented where they are promised, in store.py
 
 
-class MemorySnapshot(MemoryLists, MemoryJobReading, Snapshot):
+class MemorySnapshot(MemoryLists, MemoryKeyReading, Snapshot):
     """Reads over tables."""
 
     def find_outbound(self, message_id: str) -> OutboundEntry | None:
@@ -334,6 +334,11 @@ class MemorySnapshot(MemoryLists, MemoryJobReading, Snapshot):
     def list_journal(self, after: int, limit: int) -> Sequence[Record]:
         last = min(after + limit, len(self._tables.journal))
         return [self._tables.journal[seq] for seq in range(after + 1, last + 1)]
+
+    def list_asked(self, before: int, limit: int) -> Sequence[Record]:
+        rows = reversed(self._tables.journal.values())
+        asked = (row for row in rows if row.event is Event.ASKED and row.seq < before)
+        return list(islice(asked, limit))
 
     def last_seq(self) -> int:
         return len(self._tables.journal)

@@ -30,6 +30,7 @@ from onceonly.store.contract.entries import (
     TransitEntry,
 )
 from onceonly.store.contract.jobs import Job, JobRow, Run, StagedMessage
+from onceonly.store.contract.keys import ApiKey
 
 
 class OutboundRow(Word):
@@ -187,6 +188,7 @@ class Tables:
     runs: dict[int, Run] = field(default_factory=dict)
     blocks: dict[tuple[int, int], int] = field(default_factory=dict)
     numbers: dict[str, int] = field(default_factory=dict)
+    api_keys: dict[str, ApiKey] = field(default_factory=dict)
 
     def pending(self) -> "PendingTables":
         """Tables with the same rows; changes in them do not change these."""

@@ -32,11 +32,12 @@ from onceonly.store.contract.entries import (
 )
 from onceonly.store.contract.store import Snapshot
 from onceonly.store.sqlite import mapping
+from onceonly.store.sqlite.api_keys import SqliteKeyReading
 from onceonly.store.sqlite.job_reading import SqliteJobReading
 from onceonly.store.sqlite.lists import SqliteLists
 
 
-class SqliteSnapshot(SqliteLists, SqliteJobReading, Snapshot):
+class SqliteSnapshot(SqliteLists, SqliteJobReading, SqliteKeyReading, Snapshot):
     """Reads over one connection, used by one thread at a time."""
 
     def find_outbound(self, message_id: str) -> OutboundEntry | None:
@@ -204,6 +205,9 @@ class SqliteSnapshot(SqliteLists, SqliteJobReading, Snapshot):
 
     def list_journal(self, after: int, limit: int) -> Sequence[Record]:
         return [mapping.to_record(row) for row in self._list("list_journal", after, limit)]
+
+    def list_asked(self, before: int, limit: int) -> Sequence[Record]:
+        return [mapping.to_record(row) for row in self._list("list_asked", before, limit)]
 
     def last_seq(self) -> int:
         found: tuple[int, str] | None = self._get("get_journal_end")

@@ -37,6 +37,7 @@ from onceonly.store.contract.rules import check_payloads, settled_at
 from onceonly.store.contract.store import Transaction
 from onceonly.store.contract.waits import Waits
 from onceonly.store.sqlite import mapping
+from onceonly.store.sqlite.api_keys import SqliteKeyWriting
 from onceonly.store.sqlite.job_writing import SqliteJobWriting
 from onceonly.store.sqlite.kept import Carried, KeptContent, WorkingSet
 from onceonly.store.sqlite.listing import IN_STRETCH, STRETCH_BITS
@@ -73,7 +74,7 @@ _FORGET_TRANSIT = (
 """In this order, since each key is found by rows that are deleted after it."""
 
 
-class SqliteTransaction(SqliteJobWriting, SqliteSnapshot, Transaction):
+class SqliteTransaction(SqliteJobWriting, SqliteKeyWriting, SqliteSnapshot, Transaction):
     """One write transaction, on the one writer connection."""
 
     def __init__(

@@ -480,6 +480,14 @@ SELECT party, event, at, monotonic_ns, direction, from_party, to_party, message_
     ack_requested, receipt_requested, schema_version, seq, store_epoch, chain_hash
   FROM journal WHERE seq > ? ORDER BY seq LIMIT ?
 
+-- name: list_asked
+SELECT party, event, at, monotonic_ns, direction, from_party, to_party, message_id,
+    ref_to_message_id, conversation_id, agreement_id, profile, semantics, service, action,
+    sequence_number, attempt, transport, endpoint, outcome, status_code, error_code, severity,
+    size_bytes, digest, hop, actor, reason, header_digest, message_timestamp_at, time_to_live_at,
+    ack_requested, receipt_requested, schema_version, seq, store_epoch, chain_hash
+  FROM journal INDEXED BY journal_asked WHERE event = 'Asked' AND seq < ? ORDER BY seq DESC LIMIT ?
+
 -- name: list_journal_of
 SELECT party, event, at, monotonic_ns, direction, from_party, to_party, message_id,
     ref_to_message_id, conversation_id, agreement_id, profile, semantics, service, action,
@@ -899,3 +907,16 @@ UPDATE job_row INDEXED BY job_row_accepted SET ended = ?
   WHERE message_id = ? AND outcome = 'accepted' AND ended IS NULL
     AND NOT EXISTS (SELECT 1 FROM staged
       WHERE staged.job = job_row.job AND staged.run = job_row.run AND staged.row = job_row.row)
+
+-- name: list_api_keys
+SELECT name, digest, scopes, application, agreement_ids, made_at, made_by, revoked_at, last_used_at
+  FROM api_key ORDER BY name
+
+-- name: add_api_key
+INSERT INTO api_key VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: revoke_api_key
+UPDATE api_key SET revoked_at = ?2 WHERE name = ?1 AND revoked_at IS NULL
+
+-- name: put_api_key_used
+UPDATE api_key SET last_used_at = ?2 WHERE name = ?1

@@ -1,0 +1,55 @@
+"""Keys of the API: what each allows, who made it, and, once, the key itself."""
+
+from typing import Annotated, Final
+
+from msgspec import Meta
+
+from onceonly.api.fields import Instant, Name
+from onceonly.api.words import Scope
+from onceonly.message.word import Word
+
+KEY_NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$"
+
+KeyName = Annotated[
+    str, Meta(description="letters, digits, _ and -; it is in the journal", pattern=KEY_NAME)
+]
+
+
+class KeyPath(Word, kw_only=True):
+    """The key that a call is about."""
+
+    name: KeyName
+
+
+class NewKey(Word, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A key to be made; with an `application`, for what is under these agreements alone."""
+
+    name: KeyName
+    scopes: Annotated[tuple[Scope, ...], Meta(min_length=1)]
+    application: KeyName | None = None
+    agreements: tuple[Name, ...] = ()
+
+
+class Key(Word, kw_only=True):
+    """A key, without the secret; `last_used_at` is exact to about a minute."""
+
+    name: str
+    scopes: tuple[Scope, ...]
+    application: str | None
+    agreements: tuple[str, ...]
+    made_at: Instant
+    made_by: str
+    revoked_at: Instant | None
+    last_used_at: Instant | None
+
+
+class MadeKey(Key, kw_only=True):
+    """A key that was just made, with the secret, which is shown only here."""
+
+    key: str
+
+
+class KeyList(Word, kw_only=True):
+    """Every key that there ever was, by name."""
+
+    keys: tuple[Key, ...]

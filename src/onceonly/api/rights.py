@@ -1,0 +1,92 @@
+"""Who may make which call, in one table: the scope that it needs, whose it is, who answers for it.
+
+A call that is missing here is the administrator's alone, and about the whole gateway; a test says
+that none is missing.
+"""
+
+from typing import Final
+
+from onceonly.api.fields import FullLine
+from onceonly.api.words import Scope
+from onceonly.message.word import Word, field
+
+
+class Right(Word):
+    """What a caller's key must allow for a call."""
+
+    scope: Scope
+    is_own: bool = False
+    """Whether an application may make it, which then sees only what is its own. The others are
+    about the whole gateway, and refused to a key that names agreements."""
+    is_action: bool = False
+    """Whether somebody answers for it: a row of the journal says who asked for it, and why."""
+
+
+class AskerHead(Word, kw_only=True, omit_defaults=True):
+    """What the head of an action can say of the person that asks for it; the journal keeps it."""
+
+    operator: FullLine | None = field(default=None, name="Onceonly-Operator")
+    """Who it is, in UTF-8, where a program calls for people."""
+    reason: FullLine | None = field(default=None, name="Onceonly-Reason")
+    """Why, in UTF-8, where the body says no reason."""
+
+
+UNTHOUGHT_OF: Final = Right("admin")
+"""Of a call that is missing below."""
+
+_OWN_READ: Final = Right("read", is_own=True)
+_OWN_PAYLOADS: Final = Right("payloads", is_own=True)
+_OWN_SUBMIT: Final = Right("submit", is_own=True)
+_OWN_SUBMIT_ACTION: Final = Right("submit", is_own=True, is_action=True)
+_OWN_ACTION: Final = Right("operate", is_own=True, is_action=True)
+_READ: Final = Right("read")
+_ACTION: Final = Right("operate", is_action=True)
+_ADMIN: Final = Right("admin")
+_ADMIN_ACTION: Final = Right("admin", is_action=True)
+
+RIGHTS: Final[dict[str, Right]] = {
+    "postMessage": _OWN_SUBMIT,
+    "putMessage": _OWN_SUBMIT,
+    "listMessages": _OWN_READ,
+    "getMessage": _OWN_READ,
+    "cancelMessage": _OWN_SUBMIT_ACTION,
+    "resendMessage": _OWN_ACTION,
+    "requestStatus": _OWN_ACTION,
+    "resumeMessage": _ACTION,
+    "listJobs": _OWN_READ,
+    "getJob": _OWN_READ,
+    "listRejects": _OWN_READ,
+    "putJobMessage": _OWN_SUBMIT,
+    "postJobMessages": _OWN_SUBMIT,
+    "releaseJob": _OWN_SUBMIT,
+    "dropJob": _OWN_SUBMIT,
+    "listInbox": _OWN_READ,
+    "reportProcessingOfRange": _OWN_SUBMIT,
+    **{f"getItem{how}": _OWN_READ for how in ("ByOffset", "ByQuery", "ByMessageId")},
+    **{f"getPayload{how}": _OWN_PAYLOADS for how in ("ByOffset", "ByQuery", "ByMessageId")},
+    **{f"reportProcessing{how}": _OWN_SUBMIT for how in ("ByOffset", "ByQuery", "ByMessageId")},
+    **{f"refuse{how}": _OWN_SUBMIT_ACTION for how in ("ByOffset", "ByQuery", "ByMessageId")},
+    "listNotices": _OWN_READ,
+    **{f"count{what}": _OWN_READ for what in ("Messages", "Inbox", "Journal", "Notices", "Jobs")},
+    "countIncidents": _READ,
+    "listPartners": _READ,
+    "pingPartner": _ACTION,
+    "suspendPartner": _ACTION,
+    "resumePartner": _ACTION,
+    "listIncidents": _READ,
+    "setDraining": _ACTION,
+    "listJournal": _OWN_READ,
+    "listAudit": Right("operate"),
+    "publishJournal": _ACTION,
+    "startBackup": _ADMIN_ACTION,
+    "listBackups": _ADMIN,
+    "getBackup": _ADMIN,
+    "createKey": _ADMIN_ACTION,
+    "listKeys": _ADMIN,
+    "revokeKey": _ADMIN_ACTION,
+    "getHealth": _OWN_READ,
+    "getReadiness": _OWN_READ,
+    "getMetrics": _READ,
+    "getOpenApi": _OWN_READ,
+}
+"""By the name of the operation."""
