@@ -385,10 +385,12 @@ class _QuietServer(uvicorn.Server):
 
 
 @asynccontextmanager
-async def serving_api(alive: RunningGateway, calls_max: int | None = None) -> AsyncIterator[str]:
-    """The API of the gateway on its real port."""
+async def serving_api(
+    alive: RunningGateway, calls_max: int | None = None, application: Any = None
+) -> AsyncIterator[str]:
+    """The API of the gateway on its real port, or another application over its parts."""
     host, port = api_address(alive.configuration.api)
-    application = alive.parts.api.application(alive.parts.access)
+    application = application or alive.parts.api.application(alive.parts.access)
     tls = listening_tls(alive.configuration.api_tls)
     config = served(application, calls_max=calls_max, tls=tls)
     server = _QuietServer(config)

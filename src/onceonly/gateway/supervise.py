@@ -22,6 +22,7 @@ import structlog
 import uvicorn
 from msgspec.structs import asdict
 
+from onceonly.console.application import Console, beside
 from onceonly.gateway.api.endpoint import served
 from onceonly.gateway.bugs import Bugs
 from onceonly.gateway.certificates import listening_tls
@@ -34,6 +35,7 @@ from onceonly.gateway.open_files import find_open
 from onceonly.gateway.transports import Listeners
 from onceonly.gateway.visible import show_others, visible
 from onceonly.gateway.wiring import Gateway, clock_of, join, open_store
+from onceonly.message.instant import to_datetime
 from onceonly.store.contract.conditions import StoreFailed
 
 API_DRAIN_S = 1
@@ -217,7 +219,7 @@ class _Supervisor:
         # Bound here, because uvicorn would end the process if the address is taken.
         listener = socket.create_server((host, port), family=family)
         config = served(
-            gateway.api.application(gateway.access),
+            api_and_console(gateway),
             drain_s=API_DRAIN_S,
             calls_max=shares().api,
             tls=listening_tls(self._configuration.api_tls),
@@ -233,6 +235,17 @@ class _Supervisor:
         finally:
             server.should_exit = True
             await running
+
+
+def api_and_console(gateway: Gateway) -> Any:
+    """What answers at the API's address: the API, and the console, which is a client of it."""
+    api = gateway.api.application(gateway.access)
+    console = Console(
+        api,
+        now=lambda: to_datetime(gateway.clock.at()),
+        on_bug=gateway.operations.note_bug,
+    )
+    return beside(api, console.application())
 
 
 def api_address(uri: str) -> tuple[str, int]:

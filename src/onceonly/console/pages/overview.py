@@ -1,0 +1,148 @@
+"""The first page: six numbers, what is in trouble, what happened last."""
+
+import asyncio
+from collections.abc import Iterable
+from typing import Final
+
+from onceonly.api import operations
+from onceonly.api.history import JournalQuery, JournalRow
+from onceonly.api.inbox import InboxCriteria
+from onceonly.api.messages import MessageCriteria, MessagesQuery
+from onceonly.api.operating import IncidentsQuery, PartnerPair
+from onceonly.console import spans, words
+from onceonly.console.calls import NOTHING, twin_of
+from onceonly.console.counts import messages_by_state
+from onceonly.console.page import Page, Visit
+from onceonly.console.rendering import url
+from onceonly.message.event import Event
+from onceonly.message.word import Word
+
+LOOKED_AT: Final = 100
+"""Messages under way that are looked at for tries after the first."""
+ROWS_LOOKED_AT: Final = 400
+"""Of the end of the journal, for what happened last."""
+SHOWN: Final = 8
+
+FAILURES: Final = frozenset(
+    {
+        *(Event.FAILED, Event.EXPIRED, Event.EXHAUSTED, Event.PARKED, Event.COLLISION_DETECTED),
+        *(Event.APPLICATION_REFUSED, Event.SECURITY_EVENT, Event.RESPONSE_OVERDUE, Event.REJECTED),
+    }
+)
+
+
+class Number(Word, kw_only=True):
+    """One of the six: a count, and the list that it counts."""
+
+    count: str
+    label: str
+    url: str
+    tone: str
+
+
+class Part(Word, kw_only=True):
+    """A part of the bar of states: where it begins and ends, of a thousand."""
+
+    state: str
+    count: int
+    begins: int
+    width: int
+
+
+async def overview(visit: Visit) -> Page:
+    """The six numbers, trouble by partner, the last failures and actions."""
+    ask = visit.calls.ask
+    sending = MessagesQuery(state="sending", limit=LOOKED_AT)
+    today = visit.now.strftime("%Y-%m-%dT00:00:00Z")
+    failed = MessageCriteria(state="failed", since=today)
+    waiting = InboxCriteria(processing="not-started")
+    failures, untaken = await asyncio.gather(
+        ask(operations.COUNT_MESSAGES, NOTHING, failed),
+        ask(operations.COUNT_INBOX, NOTHING, waiting),
+    )
+    metrics, pairs, incidents, page, rows = await asyncio.gather(
+        ask(operations.GET_METRICS, NOTHING, NOTHING),
+        ask(operations.LIST_PARTNERS, NOTHING, NOTHING),
+        ask(operations.LIST_INCIDENTS, NOTHING, IncidentsQuery()),
+        ask(operations.LIST_MESSAGES, NOTHING, sending),
+        ask(operations.LIST_JOURNAL, NOTHING, JournalQuery(order="newest", limit=ROWS_LOOKED_AT)),
+    )
+    counts = messages_by_state(metrics)
+    closed = [pair for pair in pairs.partners if pair.state != "open"]
+    retrying = [message for message in page.messages if message.attempt > 1]
+    return Page(
+        template="overview.html",
+        title="Overview",
+        values={
+            "numbers": (
+                _number(counts.get("sending", 0), "in flight", "messages", q="state:sending"),
+                Number(
+                    count=_at_least(len(retrying), is_more=page.next_after is not None),
+                    label="retrying",
+                    url=url("messages", q="state:sending"),
+                    tone="doubt" if retrying else "good",
+                ),
+                _number(counts.get("in_doubt", 0), "in doubt", "doubts", tone="doubt"),
+                _number(len(closed), "pairs not open", "partners", tone="doubt"),
+                Number(
+                    count=_at_least(failures.count, is_more=failures.is_more),
+                    label="failed of today's",
+                    url=url("messages", q=f"state:failed since:{today}"),
+                    tone="bad" if failures.count else "good",
+                ),
+                Number(
+                    count=_at_least(untaken.count, is_more=untaken.is_more),
+                    label="not taken by the application",
+                    url=url("inbox", processing="not-started"),
+                    tone="" if untaken.count else "good",
+                ),
+            ),
+            "parts": parts_of(counts),
+            "sum": sum(counts.values()),
+            "troubled": sorted(filter(_is_troubled, pairs.partners), key=_gravity)[:SHOWN],
+            "retrying": tuple(retrying[:SHOWN]),
+            "incidents": len(incidents.incidents),
+            "failures": _last(row for row in rows.records if row.event in FAILURES),
+            "actions": _last(row for row in rows.records if row.event is Event.ASKED),
+        },
+        twin=twin_of(operations.LIST_PARTNERS, NOTHING, NOTHING),
+        command="onceonly partner list",
+        is_live=True,
+    )
+
+
+def _number(count: int, label: str, path: str, tone: str = "", **query: str) -> Number:
+    shown = tone if count else "good"
+    return Number(count=spans.count(count), label=label, url=url(path, **query), tone=shown)
+
+
+def _at_least(count: int, *, is_more: bool) -> str:
+    return f"{count}+" if is_more else str(count)
+
+
+def _is_troubled(pair: PartnerPair) -> bool:
+    return pair.state != "open" or pair.trouble is not None
+
+
+def _gravity(pair: PartnerPair) -> tuple[bool, int]:
+    return (pair.state == "open", -pair.queued)
+
+
+def _last(rows: Iterable[JournalRow]) -> tuple[JournalRow, ...]:
+    return tuple(rows)[:SHOWN]
+
+
+def parts_of(counts: dict[str, int] | object) -> tuple[Part, ...]:
+    """The states as parts of a bar of a thousand; what is there is never too thin to be seen."""
+    assert isinstance(counts, dict)
+    present = {state: counts[state] for state in words.MESSAGE_STATES if counts.get(state)}
+    whole = sum(present.values())
+    widths = {state: max(6, 1000 * count // whole) for state, count in present.items()}
+    if widths:
+        widest = max(widths, key=lambda state: widths[state])
+        widths[widest] += 1000 - sum(widths.values())
+    begins, parts = 0, []
+    for state, count in present.items():
+        parts.append(Part(state=state, count=count, begins=begins, width=widths[state]))
+        begins += widths[state]
+    return tuple(parts)

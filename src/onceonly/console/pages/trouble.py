@@ -1,0 +1,32 @@
+"""Trouble: open incidents for operators, and the notices that applications get."""
+
+import asyncio
+
+from onceonly.api import operations
+from onceonly.api.operating import IncidentsQuery, NoticesQuery
+from onceonly.console.calls import NOTHING, twin_of
+from onceonly.console.page import ROWS, Page, Visit
+
+
+async def trouble(visit: Visit) -> Page:
+    """Incidents, the open ones or all, and a page of notices."""
+    is_all = visit.get("all") is not None
+    which = IncidentsQuery(order="newest", is_all="yes" if is_all else None)
+    query = NoticesQuery(order="newest", after=visit.number("after"), limit=ROWS)
+    incidents, notices = await asyncio.gather(
+        visit.calls.ask(operations.LIST_INCIDENTS, NOTHING, which),
+        visit.calls.ask(operations.LIST_NOTICES, NOTHING, query),
+    )
+    return Page(
+        template="trouble.html",
+        title="Trouble",
+        values={
+            "incidents": incidents.incidents,
+            "notices": notices.notices,
+            "next_after": notices.next_after,
+            "is_all": is_all,
+        },
+        twin=twin_of(operations.LIST_INCIDENTS, NOTHING, which),
+        command="onceonly partner incidents" + (" --all" if is_all else ""),
+        is_live=not query.after,
+    )

@@ -1,0 +1,206 @@
+"""What operators come for, from the first page to the end, in headless Chromium."""
+
+import pytest
+from peer import NO_CONTENT
+from tabs import DESK, tab_of
+from two_gateways import DISTANT, SELLER, TOKEN, World, two_gateways
+
+from onceonly.message.event import Event
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def morning(tmp_path):
+    """Gateways of the test's own, since a journey changes them."""
+    async with two_gateways(tmp_path / "world") as made:
+        yield made
+
+
+async def back(world: World) -> None:
+    """The partner is there again, and answers."""
+    while world.peer.has_unheard():
+        await world.peer.hear()
+    world.peer.answer_always = NO_CONTENT
+
+
+async def test_find_a_stuck_message_and_settle_it(morning, browser):
+    """From the number on the first page, over its evidence, to an acknowledgement."""
+    async with tab_of(browser, morning.api) as tab:
+        page = tab.page
+        await tab.open("/console/")
+        await page.get_by_role("link", name="1 in doubt").click()
+        await page.get_by_role("link", name=morning.doubt).click()
+        assert "perhaps delivered" in await page.locator("main").inner_text()
+        await back(morning)
+        await page.get_by_role("link", name="Send identical again").first.click()
+        await page.get_by_label("Reason").fill("the partner is back")
+        await page.get_by_role("button", name="Send identical again").click()
+        await page.get_by_role("status").wait_for()
+        arrival = await morning.peer.hear("Normal")
+        assert arrival.message_id == morning.doubt
+        await morning.peer.acknowledge(arrival.message_id)
+        await morning.buyer.until_state(morning.doubt, "acknowledged")
+        await page.get_by_text("the partner has it, once").wait_for()
+        assert tab.faults == []
+
+
+async def test_the_partner_is_back_and_is_resumed(morning, browser):
+    """What had waited goes out, in its order."""
+    async with tab_of(browser, morning.api) as tab:
+        page = tab.page
+        await tab.open("/console/partners")
+        await page.get_by_role("link", name=DISTANT).click()
+        await back(morning)
+        await page.get_by_role("link", name="Resume", exact=True).click()
+        await page.get_by_role("button", name="Resume").click()
+        await page.get_by_role("status").wait_for()
+        first = await morning.peer.hear("Normal")
+        assert first.message_id == morning.doubt
+        await morning.peer.acknowledge(first.message_id)
+        # On a clock that is fifty times as fast the first is perhaps on the line once more.
+        second = await morning.peer.hear("Normal")
+        while second.message_id == first.message_id:
+            second = await morning.peer.hear("Normal")
+        assert second.message_id == "PO-5002@buyer.example"
+        assert [row.reason for row in morning.buyer.rows(Event.PAIR_RESUMED)]
+        await tab.open("/console/audit")
+        assert "resume" in await page.locator("tbody tr").first.inner_text()
+        assert tab.faults == []
+
+
+async def test_a_partner_is_suspended_with_a_reason(morning, browser):
+    """The reason is in the journal, and in the audit."""
+    async with tab_of(browser, morning.api) as tab:
+        page = tab.page
+        await tab.open(f"/console/partner?partner={SELLER}")
+        await page.get_by_role("link", name="Suspend").click()
+        await page.get_by_label("Reason").fill("their maintenance <b>tonight</b>")
+        await page.get_by_role("button", name="Suspend").click()
+        await page.get_by_role("status").wait_for()
+        await tab.open("/console/audit")
+        assert "their maintenance <b>tonight</b>" in await page.locator("tbody").inner_text()
+        assert morning.buyer.rows(Event.PAIR_SUSPENDED)[-1].reason.startswith("their maintenance")
+        assert tab.faults == []
+
+
+async def test_search_and_export(morning, browser):
+    """The query line, its chips, and what was found as a file."""
+    async with tab_of(browser, morning.api) as tab:
+        page = tab.page
+        await tab.open("/console/messages")
+        await page.get_by_label("Find messages").fill(f"to:{DISTANT}")
+        await page.get_by_role("button", name="Find").click()
+        await page.get_by_role("link", name="queued").click()
+        assert await page.locator("tbody tr").count() == 4
+        async with page.expect_download() as download:
+            await page.get_by_role("link", name="CSV").click()
+        file = await (await download.value).path()
+        assert len(file.read_text().splitlines()) == 1 + 4
+        await page.get_by_label("Find messages").fill("colour:red")
+        await page.keyboard.press("Enter")
+        assert "is no key" in await page.get_by_role("alert").inner_text()
+        await page.get_by_label("Find messages").fill(morning.delivered)
+        await page.keyboard.press("Enter")
+        await page.get_by_role("heading", name=morning.delivered).wait_for()
+        assert tab.faults == []
+
+
+async def test_a_job_is_released(morning, browser):
+    """Its rows become messages, and its page says so by itself."""
+    async with tab_of(browser, morning.api) as tab:
+        page = tab.page
+        await tab.open("/console/jobs")
+        await page.get_by_role("link", name="invoices-november").click()
+        await page.get_by_role("link", name="Release").click()
+        await page.get_by_role("button", name="Release").click()
+        await page.get_by_text("4 acknowledged").wait_for()
+        assert tab.faults == []
+
+
+async def test_by_the_keyboard_alone(morning, browser):
+    """Skip link, query line, rows, buttons: no mouse from the first page to the deed."""
+    async with tab_of(browser, morning.api) as tab:
+        page = tab.page
+        await tab.open("/console/")
+        await tab.press("Tab")
+        assert await page.evaluate("document.activeElement.textContent") == "Skip to the content"
+        await tab.press("Enter", "/")
+        await page.wait_for_url("**/messages#q")
+        await page.keyboard.type("state:queued")
+        await tab.press("Enter")
+        await page.wait_for_url("**/messages?q=*")
+        await tab.press("j", "j", "k", "j", "Enter")
+        await page.get_by_role("heading", name="PO-5004@buyer.example").wait_for()
+        await page.get_by_role("link", name="Take it back").focus()
+        shown = "getComputedStyle(document.activeElement).outlineStyle"
+        await tab.press("Enter")
+        await page.get_by_role("button", name="Take it back").focus()
+        await tab.press("Shift+Tab", "Tab")
+        assert await page.evaluate(shown) == "solid"
+        await tab.press("Enter")
+        await page.get_by_role("status").wait_for()
+        assert morning.buyer.state_of("PO-5004@buyer.example") == "cancelled"
+        assert tab.faults == []
+
+
+async def test_a_page_keeps_itself_up_to_date(morning, browser):
+    """Without a reload: what is acknowledged meanwhile is seen."""
+    async with tab_of(browser, morning.api) as tab:
+        page = tab.page
+        await tab.open("/console/")
+        await page.get_by_text("6 acknowledged").wait_for()
+        message_id = await morning.submit(SELLER)
+        await morning.buyer.until_state(message_id, "acknowledged")
+        await page.get_by_text("7 acknowledged").wait_for()
+        assert tab.faults == []
+
+
+async def test_sign_in_and_out(guarded, browser):
+    """From a link to a page, over the key, to that page; and out again."""
+    async with tab_of(browser, guarded.api, width=DESK) as tab:
+        page = tab.page
+        await tab.open("/console/jobs")
+        await page.get_by_label("Key").fill("wrong")
+        await page.get_by_role("button", name="Sign in").click()
+        assert "not a key" in await page.get_by_role("alert").inner_text()
+        await page.get_by_label("Key").fill(TOKEN)
+        await page.get_by_role("button", name="Sign in").click()
+        await page.get_by_role("heading", name="Jobs").wait_for()
+        assert await page.evaluate("document.cookie") == ""
+        await page.get_by_role("button", name="Sign out").click()
+        await page.get_by_role("heading", name="Sign in").wait_for()
+        await tab.open("/console/jobs")
+        await page.get_by_role("heading", name="Sign in").wait_for()
+        assert tab.faults == []
+
+
+async def test_give_a_key_to_an_application(guarded, browser):
+    """Made, shown once, used, and revoked; every page of an application is its own."""
+    async with tab_of(browser, guarded.api) as tab:
+        page = tab.page
+        await tab.open("/console/keys")
+        await page.get_by_label("Key").fill(TOKEN)
+        await page.get_by_role("button", name="Sign in").click()
+        await page.get_by_label("Name of the key").fill("shop-2026")
+        await page.locator("#s-read").check()
+        await page.get_by_label("Application").fill("shop")
+        await page.get_by_label("Its agreements").fill("orders-2026")
+        await page.get_by_role("button", name="Make the key").click()
+        secret = await page.locator("[data-secret]").inner_text()
+        await tab.open("/console/keys")
+        assert secret not in await page.content()
+        async with tab_of(browser, guarded.api) as theirs:
+            await theirs.open("/console/messages")
+            await theirs.page.get_by_label("Key").fill(secret)
+            await theirs.page.get_by_role("button", name="Sign in").click()
+            await theirs.page.get_by_role("heading", name="Messages").wait_for()
+            assert await theirs.page.locator("tbody tr").count() == 6
+            await theirs.open("/console/partners")
+            assert "Forbidden" in await theirs.page.locator("main").inner_text()
+            await page.get_by_role("link", name="Revoke shop-2026").click()
+            await page.get_by_role("button", name="Revoke").click()
+            await page.get_by_role("status").wait_for()
+            await theirs.open("/console/messages")
+            await theirs.page.get_by_role("heading", name="Sign in").wait_for()
+        assert tab.faults == []

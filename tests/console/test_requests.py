@@ -1,0 +1,285 @@
+"""The console without a browser: what it answers, and what it never does."""
+
+import re
+from typing import Any
+from urllib.parse import urlencode
+
+import httpx
+import pytest
+from two_gateways import DISTANT, MARKUP, TOKEN, World
+
+from onceonly.console.application import HEADERS, NAVIGATION
+from onceonly.console.deeds import DEEDS
+from onceonly.console.sessions import GUESSES_MAX
+from onceonly.message.event import Event
+
+pytestmark = pytest.mark.anyio
+
+HTML = {"accept": "text/html"}
+COOKIE = re.compile(r"onceonly-\w+=[^;]+; HttpOnly; Max-Age=\d+; Path=/console; SameSite=strict")
+
+
+def client_of(world: World, **more: Any) -> httpx.AsyncClient:
+    """A browser without scripts."""
+    return httpx.AsyncClient(base_url=world.api, trust_env=False, **more)
+
+
+def token_in(page: str) -> str:
+    found = re.search(r'name="token" value="([0-9a-f]{64})"', page)
+    assert found is not None
+    return found[1]
+
+
+def twin_in(page: str) -> str:
+    found = re.search(r"<code>GET (/[^<]+)</code>", page)
+    assert found is not None, page
+    return found[1].replace("&amp;", "&")
+
+
+async def post(http: httpx.AsyncClient, world: World, path: str, **fields: str) -> httpx.Response:
+    """A form as a browser posts it from a page of ours."""
+    page = await http.get("/console/")
+    data = {"token": token_in(page.text), **fields}
+    return await http.post(path, data=data, headers={"origin": world.api})
+
+
+async def test_a_browser_is_sent_to_the_console_and_a_program_is_not(world):
+    """The address of the API is all that anybody has to know."""
+    async with client_of(world) as http:
+        sent = await http.get("/", headers=HTML)
+        assert (sent.status_code, sent.headers["location"]) == (303, "/console/")
+        assert (await http.get("/", headers={"accept": "application/json"})).status_code == 404
+        assert (await http.get("/console")).headers["location"] == "/console/"
+        assert (await http.get("/healthz", headers=HTML)).json()["status"]
+
+
+async def test_every_page_has_its_twin_and_the_strict_head(world):
+    """The twin is an address of the API that answers."""
+    async with client_of(world) as http:
+        for name, path in (await world.pages()).items():
+            page = await http.get(path)
+            expected = {"nothing-found": 400, "not-there": 404}.get(name, 200)
+            assert page.status_code == expected, (name, page.text)
+            for header, value in HEADERS.items():
+                assert page.headers[header] == value, name
+            if name not in ("not-there", "confirm"):
+                assert (await http.get(twin_in(page.text))).status_code == 200, name
+
+
+async def test_assets_are_kept_and_as_strict(world):
+    """Their addresses change with their content."""
+    async with client_of(world) as http:
+        page = (await http.get("/console/")).text
+        found = re.findall(r'(?:href|src)="(/console/static/[^"]+)"', page)
+        assert len(found) == 3
+        for address in found:
+            answer = await http.get(address)
+            assert answer.status_code == 200
+            assert "immutable" in answer.headers["cache-control"]
+            assert answer.headers["content-security-policy"]
+        assert (await http.get("/console/static/frame.html")).status_code == 404
+        assert (await http.get("/console/static/..%2f..%2fpage.py")).status_code == 404
+
+
+@pytest.mark.parametrize("deed", DEEDS.values(), ids=DEEDS)
+async def test_no_deed_is_done_by_a_get(world, deed):
+    """A GET shows what would be done."""
+    before = len(world.buyer.rows())
+    on = {"message": world.doubt, "partner": DISTANT, "item": "1", "job": "invoices-november"}
+    async with client_of(world) as http:
+        query = urlencode({"on": on.get(deed.subject, ""), "reason": "x", "token": "x"})
+        page = await http.get(f"/console/do/{deed.name}?{query}")
+    assert page.status_code == 200
+    assert deed.effect.split("'", maxsplit=1)[0] in page.text
+    assert len(world.buyer.rows()) == before
+
+
+FOREIGN = [
+    {"origin": "http://evil.example"},
+    {"origin": "null"},
+    {"sec-fetch-site": "cross-site"},
+    {"sec-fetch-site": "same-site"},
+]
+
+
+@pytest.mark.parametrize("headers", FOREIGN, ids=str)
+async def test_a_form_of_another_site_is_refused(world, headers):
+    """Even if it has found out the token."""
+    async with client_of(world) as http:
+        token = token_in((await http.get("/console/")).text)
+        data = {"token": token, "on": DISTANT, "reason": "x"}
+        answer = await http.post("/console/do/suspend", data=data, headers=headers)
+    assert answer.status_code == 403
+    assert not world.buyer.rows(Event.PAIR_RESUMED)
+
+
+@pytest.mark.parametrize("token", ["", "0" * 64, "ü"])
+async def test_a_form_without_its_token_is_refused(world, token):
+    """Also from our own origin."""
+    async with client_of(world) as http:
+        await http.get("/console/")
+        data = {"token": token, "on": DISTANT}
+        answer = await http.post("/console/do/resume", data=data, headers={"origin": world.api})
+    assert answer.status_code == 403
+    assert not world.buyer.rows(Event.PAIR_RESUMED)
+
+
+async def test_a_token_of_another_browser_is_refused(world):
+    """It is bound to a cookie."""
+    async with client_of(world) as theirs, client_of(world) as ours:
+        token = token_in((await theirs.get("/console/")).text)
+        await ours.get("/console/")
+        data = {"token": token, "on": DISTANT}
+        answer = await ours.post("/console/do/resume", data=data, headers={"origin": world.api})
+    assert answer.status_code == 403
+
+
+async def test_a_name_that_somebody_bound_to_our_address_gets_no_page(world):
+    """DNS rebinding: the browser takes his page for one of our origin, but says his name."""
+    headers = {"host": "evil.example"}
+    async with client_of(world) as http:
+        for path in ("/console/", "/console/sign-in", "/console/do/resume", "/console/nowhere"):
+            answer = await http.get(path, headers=headers)
+            assert (answer.status_code, answer.text[:11]) == (421, "ForeignHost"), path
+        answer = await http.post(
+            "/console/do/resume", data={}, headers={**headers, "origin": "http://evil.example"}
+        )
+        assert answer.status_code == 421
+
+
+async def test_a_form_that_is_too_long_is_refused(world):
+    """Before it is read whole."""
+    async with client_of(world) as http:
+        answer = await post(http, world, "/console/do/suspend", reason="x" * (1 << 17))
+    assert answer.status_code == 403
+    assert "too long" in answer.text
+
+
+async def test_a_needed_reason_is_asked_for(world):
+    """The page comes again and says so; nothing was done."""
+    async with client_of(world) as http:
+        answer = await post(http, world, "/console/do/anyway", on=world.doubt, reason="  ")
+    assert answer.status_code == 400
+    assert "Say why" in answer.text
+
+
+async def test_what_the_api_refuses_is_told_on_the_page(world):
+    """With its name and its reason, and the reason that was typed is still there."""
+    async with client_of(world) as http:
+        answer = await post(http, world, "/console/do/resend", on=world.delivered, reason=MARKUP)
+    assert answer.status_code == 409
+    assert "NotResendable" in answer.text
+    assert MARKUP not in answer.text
+    assert "&lt;img/src=x" in answer.text
+
+
+async def test_unknown_pages_and_methods_are_told_in_the_frame(world):
+    """404 and 405, with the navigation."""
+    async with client_of(world) as http:
+        missing = await http.get("/console/nowhere")
+        assert (missing.status_code, "NotFound" in missing.text) == (404, True)
+        assert all(title in missing.text for _, title in NAVIGATION)
+        assert (await http.get("/console/sign-out")).status_code == 405
+        assert (await http.get("/console/do/format-the-disk")).status_code == 404
+
+
+async def test_a_list_is_exported_as_it_was_found(world):
+    """CSV for spreadsheets, which take nothing in it for a formula; NDJSON for programs."""
+    async with client_of(world) as http:
+        rows = (await http.get("/console/export?form=csv&q=state:acknowledged")).text.split("\r\n")
+        assert rows[0].startswith("message_id,state,to,")
+        assert len(rows) == 1 + 6 + 1
+        lines = (await http.get("/console/export?form=ndjson")).text.splitlines()
+        assert len(lines) == len((await world.buyer.get("/v1/messages"))["messages"])
+        assert (await http.get("/console/export?form=csv&q=colour:red")).status_code == 400
+        assert (await http.get("/console/export?form=xls")).status_code == 404
+
+
+async def test_a_payload_comes_as_the_api_sends_it(world):
+    """As an attachment, in a sandbox, never as a page of ours."""
+    async with client_of(world) as http:
+        answer = await http.get("/console/payload?offset=1&n=0")
+        if answer.status_code == 404:
+            answer = await http.get("/console/payload?offset=1&n=1")
+        assert answer.content == b"<Invoice/>"
+        assert answer.headers["content-disposition"] == "attachment"
+        assert answer.headers["content-security-policy"] == "sandbox"
+        assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+async def test_the_colours_are_kept_in_a_cookie(world):
+    """And only the three that exist; the way back is a page of ours."""
+    async with client_of(world) as http:
+        answer = await post(http, world, "/console/colours", scheme="dark", to="/console/jobs")
+        assert answer.headers["location"] == "/console/jobs"
+        assert COOKIE.fullmatch(answer.headers["set-cookie"])
+        assert 'data-scheme="dark"' in (await http.get("/console/jobs")).text
+        for to in ("//evil.example/console/", "https://evil.example/", "/v1/drain", "\\evil"):
+            odd = await post(http, world, "/console/colours", scheme="sepia", to=to)
+            assert odd.headers["location"] == "/console/"
+            assert "set-cookie" not in odd.headers
+
+
+async def test_a_bug_of_a_page_is_noted_and_told(world, monkeypatch):
+    """As the API's own are (R-43); nothing of it is shown."""
+    world.buyer.expects_bugs = True
+    odd = 'onceonly_messages{status="queued"} 1e999', "text/plain"
+    monkeypatch.setattr(world.buyer.parts.operations, "metrics", lambda: odd)
+    async with client_of(world) as http:
+        answer = await http.get("/console/")
+    assert answer.status_code == 500
+    assert "Traceback" not in answer.text
+    row = await world.buyer.until_row(Event.INTERNAL_ERROR)
+    assert "showing a page of the console" in row.reason
+
+
+class TestSignIn:
+    async def test_every_page_asks_for_a_key(self, guarded):
+        """And shows nothing before; what is open without a key stays so."""
+        pages = await self._paths(guarded)
+        async with client_of(guarded) as http:
+            for path in pages:
+                page = await http.get(path)
+                assert page.status_code == 401, path
+                assert "<h1>Sign in</h1>" in page.text
+                assert "PO-" not in page.text.replace("PO-5001%40", "")
+            assert (await http.get("/console/static/console.css")).status_code == 200
+
+    async def _paths(self, guarded: World) -> list[str]:
+        return [f"/console/{path}" for path, _ in NAVIGATION] + ["/console/do/resume?on=x"]
+
+    async def test_a_key_opens_and_signing_out_closes(self, guarded):
+        """The session is another one than the visitor's, and its name is no use afterwards."""
+        async with client_of(guarded) as http:
+            answer = await self._sign_in(http, guarded, TOKEN)
+            assert (answer.status_code, answer.headers["location"]) == (303, "/console/jobs")
+            assert COOKIE.fullmatch(answer.headers["set-cookie"])
+            assert (await http.get("/console/jobs")).status_code == 200
+            name = http.cookies["onceonly-session"]
+            out = await post(http, guarded, "/console/sign-out")
+            assert out.status_code == 303
+            http.cookies.set("onceonly-session", name, path="/console")
+            assert (await http.get("/console/jobs")).status_code == 401
+
+    async def test_the_name_of_a_session_is_never_the_callers_choice(self, guarded):
+        """A cookie that somebody planted signs nobody in."""
+        async with client_of(guarded) as http:
+            http.cookies.set("onceonly-session", "planted", path="/console")
+            answer = await self._sign_in(http, guarded, TOKEN)
+            assert "planted" not in answer.headers["set-cookie"]
+
+    async def test_wrong_keys_are_rationed(self, guarded):
+        """Then even a right one has to wait; every wrong one is answered alike."""
+        async with client_of(guarded) as http:
+            pages = set()
+            for number in range(GUESSES_MAX):
+                answer = await self._sign_in(http, guarded, f"wrong-{number}")
+                assert answer.status_code == 401
+                pages.add(re.sub(r"<time.*?</time>", "", answer.text))
+            assert len(pages) == 1
+            assert (await self._sign_in(http, guarded, TOKEN)).status_code == 429
+
+    async def _sign_in(self, http: httpx.AsyncClient, world: World, key: str) -> httpx.Response:
+        page = await http.get("/console/sign-in?to=/console/jobs")
+        data = {"token": token_in(page.text), "key": key, "to": "/console/jobs"}
+        return await http.post("/console/sign-in", data=data, headers={"origin": world.api})
