@@ -15,6 +15,7 @@ import msgspec
 
 from onceonly.api import operations
 from onceonly.api.backups import Backup, BackupPath, StartBackup
+from onceonly.api.configuration import Reloaded, RunningConfiguration
 from onceonly.api.history import JournalPage, JournalQuery, JournalRow
 from onceonly.api.inbox import (
     InboxItem,
@@ -420,6 +421,14 @@ class Client:
     def publish(self) -> int:
         """Publish the journal's new rows; returns how many."""
         return self._ask(operations.PUBLISH, _NOTHING, _NOTHING).published
+
+    def configuration(self) -> RunningConfiguration:
+        """Which configuration the gateway runs under, and the last file that it refused."""
+        return self._ask(operations.GET_CONFIGURATION, _NOTHING, _NOTHING)
+
+    def reload(self) -> Reloaded:
+        """Have the configuration file and its certificates read again, and taken over."""
+        return self._ask(operations.RELOAD, _NOTHING, _NOTHING)
 
     def start_backup(self, name: str | None = None) -> Backup:
         """Begin a backup of the store; it is made while the gateway goes on."""

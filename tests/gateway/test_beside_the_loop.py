@@ -19,7 +19,7 @@ pytestmark = pytest.mark.anyio
 M = "m-1@a.example.com"
 ASKED_WITHOUT_THE_STORE = {
     *("/healthz", "/readyz", "/openapi.json"),
-    *("/v1/backups", "/v1/backups/{name}"),
+    *("/v1/backups", "/v1/backups/{name}", "/v1/configuration"),
 }
 LISTS = [
     operation

@@ -19,6 +19,7 @@ from onceonly.cli.message import message, send
 from onceonly.cli.output import complain, complain_of_bug, put, say
 from onceonly.cli.package import package
 from onceonly.cli.partner import partner
+from onceonly.cli.reload import reload
 from onceonly.cli.simulate import simulate
 from onceonly.message.profile import PROFILES, Profile, profile_named
 
@@ -143,7 +144,19 @@ def demo(**options: object) -> None:
 
 for command in (advise, pack, verify):
     lake.add_command(command)
-for command in (send, message, inbox, job, package, partner, lake, backup, restore, simulate):
+for command in (
+    send,
+    message,
+    inbox,
+    job,
+    package,
+    partner,
+    lake,
+    backup,
+    restore,
+    reload,
+    simulate,
+):
     cli.add_command(command)
 
 

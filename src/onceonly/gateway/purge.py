@@ -73,7 +73,8 @@ class Purge:
         self._office = office
         self._store = store
         self._spool = spool
-        self._retention = retention
+        self.retention = retention
+        """May be replaced between two steps."""
         self._sweeping = asyncio.Lock()
         self._marked: dict[KeptFile, int] = {}
         """Files that no row mentions, with the monotonic instant of the first look."""
@@ -84,9 +85,9 @@ class Purge:
         Raises `StoreFull` (what was forgotten until then stays forgotten) and `StoreFailed`.
         """
         async with self._sweeping:
-            before_at = self._office.clock.at() - self._retention.archive_duration_s * US_PER_S
+            before_at = self._office.clock.at() - self.retention.archive_duration_s * US_PER_S
             outbound = 0
-            for agreement_id, duration_s in self._retention.persist_duration_s.items():
+            for agreement_id, duration_s in self.retention.persist_duration_s.items():
                 settled_before_at = before_at - duration_s * US_PER_S
                 outbound += await self._forget_outbound(agreement_id, settled_before_at)
             # After the sent messages: the store keeps the received copy of a message that goes on
@@ -111,7 +112,7 @@ class Purge:
     async def _forget_jobs(self) -> int:
         if not self._office.snapshot().list_jobs(0, 1):
             return 0  # Most gateways have no jobs, and need no step.
-        before_at = self._office.clock.at() - self._retention.forget_job_after_s * US_PER_S
+        before_at = self._office.clock.at() - self.retention.forget_job_after_s * US_PER_S
         forgotten, after = 0, 0
 
         def step(txn: Transaction, ground: Ground) -> JobPurge:
@@ -146,7 +147,7 @@ class Purge:
         return await self._office.transact(step, patience_s=PATIENCE_S)
 
     async def _forget_pairs(self) -> int:
-        after_s = self._retention.forget_pair_after_s
+        after_s = self.retention.forget_pair_after_s
         if after_s is None:
             return 0
         before_at = self._office.clock.at() - after_s * US_PER_S

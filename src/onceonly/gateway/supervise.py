@@ -1,9 +1,10 @@
 """One gateway process from start to end: listen, sweep, publish, drain, or fail-stop.
 
 A SIGTERM or SIGINT drains: no new transmission or package begins, what is under way ends, the
-journal is published and the store closed, all within five seconds. A SIGHUP changes nothing. The
-first I/O error of the store or its spool stops the process at once with a non-zero exit code: an
-fsync is never tried again (R-22). A log that cannot be written never delays the end (R-47).
+journal is published and the store closed, all within five seconds. A SIGHUP reads the configuration
+file again and takes it over, or changes nothing where the file is wrong. The first I/O error of the
+store or its spool stops the process at once with a non-zero exit code: an fsync is never tried
+again (R-22). A log that cannot be written never delays the end (R-47).
 """
 
 import asyncio
@@ -30,6 +31,7 @@ from onceonly.gateway.descriptors import shares
 from onceonly.gateway.life import Life
 from onceonly.gateway.log_stream import LogStream
 from onceonly.gateway.open_files import find_open
+from onceonly.gateway.reload import reload_on_signal
 from onceonly.gateway.transports import Listeners
 from onceonly.gateway.visible import show_others, visible
 from onceonly.gateway.wiring import Gateway, clock_of, join, open_store
@@ -139,6 +141,7 @@ class _Supervisor:
         self._stream = stream
         self._stop = asyncio.Event()
         self._bugs: Bugs | None = None
+        self._gateway: Gateway | None = None
 
     async def run(self) -> int:
         loop = asyncio.get_running_loop()
@@ -150,6 +153,7 @@ class _Supervisor:
         self._bugs = gateway.bugs
         life = Life(gateway)
         listeners = Listeners()
+        gateway.reload.attach(listeners)
         try:
             async with contextlib.AsyncExitStack() as api:
 
@@ -163,6 +167,7 @@ class _Supervisor:
                     await api.enter_async_context(self._api(gateway))
 
                 await life.start(listen)
+                self._gateway = gateway
                 look_seldom()
                 log.info("ready", listen=self._configuration.listen, api=self._configuration.api)
                 await life.live(self._stop)
@@ -188,7 +193,11 @@ class _Supervisor:
             os._exit(1)
 
     def _note_hangup(self) -> None:
-        log.info("SIGHUP changes nothing; a restart reads the configuration")
+        gateway = self._gateway
+        if gateway is None or self._stop.is_set():
+            log.info("SIGHUP changes nothing while the gateway starts or stops")
+            return
+        gateway.tasks.start(reload_on_signal(gateway.reload), place="reloading")
 
     def _note_bug(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """Note a bug in a transport: its caller got no answer or a 500, all others go on (R-43).

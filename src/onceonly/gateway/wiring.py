@@ -39,9 +39,10 @@ from onceonly.gateway.relaying.relay import Relay
 from onceonly.gateway.relaying.transits import Transits
 from onceonly.gateway.relaying.upstream import Upstream
 from onceonly.gateway.relaying.whereabouts import Whereabouts
+from onceonly.gateway.reload import Reload
 from onceonly.gateway.surroundings import Surroundings
 from onceonly.gateway.tasks import Tasks
-from onceonly.gateway.transports import sending_transport
+from onceonly.gateway.transports import Senders, sending_transport
 from onceonly.steps.agreements import Agreements
 from onceonly.steps.ground import House
 from onceonly.steps.routes import Routes, as_agreement
@@ -76,6 +77,7 @@ class Gateway:
     inbox: Inbox
     operations: Operations
     purge: Purge
+    reload: Reload
     clock: Clock
     tasks: Tasks
     backups: Backups
@@ -164,6 +166,10 @@ def join(
         bugs=bugs,
     )
     backups = _backups(configuration, store, office, tasks)
+    purge = Purge(
+        office=office, store=store, spool=around.spool, retention=_retention(configuration)
+    )
+    reload = _reload(configuration, desk, office, purge, around)
     return Gateway(
         configuration=configuration,
         store=store,
@@ -180,9 +186,8 @@ def join(
         jobs=jobs,
         inbox=inbox,
         operations=operations,
-        purge=Purge(
-            office=office, store=store, spool=around.spool, retention=_retention(configuration)
-        ),
+        purge=purge,
+        reload=reload,
         clock=around.clock,
         tasks=tasks,
         backups=backups,
@@ -194,6 +199,7 @@ def join(
             inbox=inbox,
             operations=operations,
             backups=backups,
+            reload=reload,
             payload_bytes_max=configuration.payload_bytes_max,
         ),
         access=Access(
@@ -294,6 +300,20 @@ def _backups(configuration: Configuration, store: Store, office: Office, tasks: 
         begin_copy=store.begin_copy if isinstance(store, CopyableStore) else None,
         spool=spool_of(configuration.store),
         folder=configuration.backups,
+    )
+
+
+def _reload(
+    configuration: Configuration, desk: Desk, office: Office, purge: Purge, around: Surroundings
+) -> Reload:
+    return Reload(
+        configuration=configuration,
+        desk=desk,
+        office=office,
+        purge=purge,
+        senders=around.transport if isinstance(around.transport, Senders) else None,
+        house_of=house_of,
+        retention_of=_retention,
     )
 
 

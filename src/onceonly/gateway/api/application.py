@@ -54,12 +54,14 @@ from onceonly.gateway.api.reading import (
     submission_of,
     too_large,
 )
+from onceonly.gateway.api.reload_calls import ReloadCalls
 from onceonly.gateway.api.serving import Asked, Call, calls_of, serves
 from onceonly.gateway.application.inbox import Inbox
 from onceonly.gateway.application.jobs import Jobs
 from onceonly.gateway.application.operations import Operations
 from onceonly.gateway.application.submissions import Part, Submission, Submissions
 from onceonly.gateway.backups import Backups
+from onceonly.gateway.reload import Reload
 from onceonly.message.errors import LocalError
 from onceonly.message.identity import Pair
 from onceonly.protocol.receiving import ProcessingState
@@ -79,7 +81,7 @@ READERS_MAX = 4
 """Most calls that read the store at the same time, so that threads are left for payloads."""
 
 
-class Api(JobCalls, BackupCalls):
+class Api(JobCalls, BackupCalls, ReloadCalls):
     """The routes over the parts that they read."""
 
     def __init__(  # noqa: PLR0913 - because the API is the face of all these parts
@@ -92,6 +94,7 @@ class Api(JobCalls, BackupCalls):
         inbox: Inbox,
         operations: Operations,
         backups: Backups,
+        reload: Reload,
         payload_bytes_max: int,
     ) -> None:
         self._store = store
@@ -101,6 +104,7 @@ class Api(JobCalls, BackupCalls):
         self._inbox = inbox
         self._operations = operations
         self._backups = backups
+        self._reload = reload
         self._payload_bytes_max = payload_bytes_max
         self._readers = asyncio.Semaphore(READERS_MAX)
 

@@ -50,7 +50,6 @@ class Operations:
         self._configuration = configuration
         self._desk = desk
         self._store = store
-        self._agreements = desk.house.agreements
         self._inquiries = inquiries
         self._hand_overs = hand_overs
         self._relay = relay
@@ -179,7 +178,9 @@ class Operations:
 
         Raises `LocalError` (UnknownPartner).
         """
-        agreements = [one for one in self._agreements if partner in map(str, one.their_ids)]
+        agreements = [
+            one for one in self._desk.house.agreements if partner in map(str, one.their_ids)
+        ]
         if not agreements:
             raise LocalError("UnknownPartner", f"no agreement is with {partner!r}")
         pings = [
@@ -196,7 +197,7 @@ class Operations:
         """Every pair that the agreements allow or the store knows, in order."""
         known = {(view.role, view.pair): view for view in self._desk.snapshot().list_pairs()}
         terms: dict[tuple[Role, Pair], DeliveryTerms | None] = dict.fromkeys(known)
-        for agreement in self._agreements:
+        for agreement in self._desk.house.agreements:
             there = Pair(agreement.our_party, agreement.their_party)
             back = Pair(agreement.their_party, agreement.our_party)
             terms[Role.SENDER, there] = agreement.terms
@@ -234,7 +235,7 @@ class Operations:
         """
         self._pairs_with(partner)
         resent = 0
-        for agreement in self._agreements:
+        for agreement in self._desk.house.agreements:
             if partner in map(str, agreement.their_ids) and not agreement.is_route:
                 while count := await self._resend_some(agreement.id):
                     resent += count
@@ -255,7 +256,7 @@ class Operations:
     def _pairs_with(self, partner: str) -> list[Pair]:
         pairs = {
             Pair(agreement.our_party, agreement.their_party)
-            for agreement in self._agreements
+            for agreement in self._desk.house.agreements
             if partner in map(str, agreement.their_ids)
         }
         if not pairs:

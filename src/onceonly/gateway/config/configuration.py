@@ -87,6 +87,8 @@ class Configuration:
     """Names by which callers may reach the API, besides addresses and `localhost`."""
     lake_group: str | None = None
     """The group that may read what is published; None: that of the process."""
+    digest: str = "0" * 64
+    """SHA-256 of what was read, in hexadecimal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +144,7 @@ def read_configuration(path: Path) -> Configuration:
         forget_job_after_s=gateway["forget_job_after"],
         api_hosts=gateway["api_hosts"],
         lake_group=gateway["lake_group"],
+        digest=file.digest,
     )
 
 

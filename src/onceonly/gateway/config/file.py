@@ -6,6 +6,7 @@ comes from `keys`; which values fit together it does not know.
 
 import re
 import tomllib
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -71,7 +72,8 @@ class ConfigurationFile:
 
     def __init__(self, path: Path) -> None:
         try:
-            text = path.read_text(encoding="utf-8")
+            content = path.read_bytes()
+            text = content.decode("utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigurationError(str(path), f"cannot be read: {error}") from error
         try:
@@ -81,6 +83,7 @@ class ConfigurationFile:
             where = f"{path}:{place[1]}" if place else str(path)
             raise ConfigurationError(where, f"is not TOML: {error}") from error
         self.path = path.resolve()
+        self.digest = sha256(content).hexdigest()
         self._lines = text.splitlines()
         for name in self._tree:
             if name not in TABLES:
