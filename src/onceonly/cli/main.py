@@ -3,6 +3,7 @@
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -85,7 +86,7 @@ def check(config: Path | None) -> None:
     for agreement in configuration.agreements:
         put(
             f"agreement {agreement.id}: {agreement.profile.name} with "
-            f"{agreement.their_party} at {agreement.send_to}; {verdict_of(agreement)}"
+            f"{_shown(agreement)} at {agreement.send_to}; {verdict_of(agreement)}"
         )
     for route in configuration.routes:
         put(
@@ -96,6 +97,11 @@ def check(config: Path | None) -> None:
         say(f"warning: {warning}")
     if configuration.drill is not None:
         say("THIS IS A DRILL: times and faults are not real")
+
+
+def _shown(agreement: Any) -> str:
+    """The partner by its PartyId, and by its name if it has one."""
+    return f"{agreement.their_party}{f' ({agreement.name})' if agreement.name else ''}"
 
 
 @cli.command()

@@ -14,9 +14,9 @@ from onceonly.client import Client
 
 COLUMNS = (
     *("partner", "role", "state", "queued", "in_flight", "sequence_number", "reason"),
-    "last_outcome",
+    *("last_outcome", "partner_name"),
 )
-PING_COLUMNS = ("partner", "agreement", "outcome", "available")
+PING_COLUMNS = ("partner", "agreement", "outcome", "available", "partner_name")
 INCIDENT_COLUMNS = (
     "incident_id",
     "role",
@@ -26,6 +26,7 @@ INCIDENT_COLUMNS = (
     "messages",
     "opened_at",
     "resolved_at",
+    "partner_name",
 )
 
 

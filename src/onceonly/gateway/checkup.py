@@ -15,6 +15,7 @@ from onceonly.gateway.certificates import calling_tls, listening_tls
 from onceonly.gateway.config import Configuration
 from onceonly.gateway.config.values import is_loopback
 from onceonly.gateway.lake_files import reader_of
+from onceonly.gateway.open_files import find_open
 from onceonly.gateway.transports import longest_s
 from onceonly.message.agreement import Agreement, Route
 from onceonly.store.contract.conditions import StoreRefused
@@ -46,6 +47,8 @@ def warnings_of(configuration: Configuration) -> Iterator[str]:
             "there is no [[agreement]] and no [[route]]: the gateway would refuse every message, "
             "from applications and from partners"
         )
+    for one in find_open(configuration):
+        yield f"{one.path} is open to other users (mode {one.mode}): {one.mend}"
     unwritable = _why_unwritable(configuration.lake)
     if unwritable is not None:
         yield f"lake: {unwritable}; journal rows stay in the store until it can be written"

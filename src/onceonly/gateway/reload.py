@@ -49,7 +49,8 @@ RENEWED: Final = {
 PASSWORDS: Final = frozenset({"user", "password", "listen_user", "listen_password"})
 """Of `[smtp]` and `[amqp]` a reload takes over these; the addresses stay."""
 
-NOT_COMPARED: Final = frozenset({"path", "digest"})
+NOT_COMPARED: Final = frozenset({"path", "digest", "secret_files", "has_secrets"})
+"""Where the values come from; the values themselves are compared."""
 
 log: Any = structlog.get_logger("onceonly")
 

@@ -460,7 +460,12 @@ class Api(JobCalls, BackupCalls, ReloadCalls):
         """What an operator has to look at."""
         snapshot = self._snapshot
         found = snapshot.list_incidents(is_open=asked.query.is_all is None)
-        incidents = tuple(shapes.incident_shape(one, _concerned(snapshot, one)) for one in found)
+        incidents = tuple(
+            shapes.incident_shape(
+                one, _concerned(snapshot, one), self._operations.name_of(one.role, one.pair)
+            )
+            for one in found
+        )
         return Json(operating.Incidents(incidents=incidents))
 
     @serves(operations.LIST_JOURNAL)

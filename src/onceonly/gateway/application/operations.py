@@ -207,8 +207,16 @@ class Operations:
         for role, pair in sorted(terms):
             view = known.get((role, pair)) or _fresh(role, pair, snapshot)
             outcomes = [snapshot.list_outcomes(one, 1) for one in view.in_flight]
-            shapes.append(partner_shape(view, terms[role, pair], chain.from_iterable(outcomes)))
+            name = self.name_of(role, pair)
+            shapes.append(
+                partner_shape(view, terms[role, pair], chain.from_iterable(outcomes), name)
+            )
         return tuple(shapes)
+
+    def name_of(self, role: Role, pair: Pair) -> str | None:
+        """What people call the partner of the pair, if its agreements say so."""
+        partner = pair.to_party if role is Role.SENDER else pair.from_party
+        return self._desk.house.agreements.name_of(partner)
 
     async def suspend(self, partner: str, reason: str) -> tuple[PartnerPair, ...]:
         """Suspend sending to a partner. Raises `LocalError` (UnknownPartner)."""

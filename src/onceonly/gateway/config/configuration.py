@@ -87,6 +87,10 @@ class Configuration:
     """Names by which callers may reach the API, besides addresses and `localhost`."""
     lake_group: str | None = None
     """The group that may read what is published; None: that of the process."""
+    secret_files: tuple[Path, ...] = ()
+    """Files that hold a secret and nothing else."""
+    has_secrets: bool = False
+    """Whether a secret stands in the configuration file itself."""
     digest: str = "0" * 64
     """SHA-256 of what was read, in hexadecimal."""
 
@@ -106,6 +110,7 @@ def read_configuration(path: Path) -> Configuration:
     file = ConfigurationFile(path)
     gateway = file.table("gateway")
     party = gateway["party"]
+    _add_agreements(file, gateway)
     agreement_tables = file.tables("agreement")
     agreements = _agreements(agreement_tables, party)
     directory = file.path.parent
@@ -144,6 +149,8 @@ def read_configuration(path: Path) -> Configuration:
         forget_job_after_s=gateway["forget_job_after"],
         api_hosts=gateway["api_hosts"],
         lake_group=gateway["lake_group"],
+        secret_files=tuple(file.secrets.files),
+        has_secrets=file.secrets.are_inside,
         digest=file.digest,
     )
 
@@ -161,6 +168,17 @@ def read_client_settings(path: Path) -> ClientSettings:
         api_token=gateway["api_token"],
         lake=_lake_location(gateway["lake"], file.path.parent),
     )
+
+
+def _add_agreements(file: ConfigurationFile, gateway: Table) -> None:
+    """Read the folder of `agreements`, where the file names one."""
+    if gateway["agreements"] is None:
+        return
+    folder = file.path.parent / gateway["agreements"]
+    try:
+        file.add(folder)
+    except OSError as error:
+        gateway.refuse("agreements", f"names {folder}, which cannot be read: {error.strerror}")
 
 
 def _check_gateway(gateway: Table, tls: Tls | None) -> None:
@@ -228,12 +246,12 @@ def _is_one_socket(one: str, other: str) -> bool:
 
 def _agreements(tables: Sequence[Table], party: tuple[PartyId, ...]) -> tuple[Agreement, ...]:
     agreements: dict[str, Agreement] = {}
+    places: dict[str, Table] = {}
     # It is enough to compare with the first agreement between two ids: the later ones fit it.
     between: dict[tuple[PartyId, PartyId], Agreement] = {}
     for table in tables:
         agreement = _agreement(table, party)
-        if agreement.id in agreements:
-            table.refuse("id", f"{agreement.id!r} is there twice")
+        _refuse_twice(table, places)
         agreements[agreement.id] = agreement
         for ids in product(agreement.our_ids, agreement.their_ids):
             other = between.setdefault(ids, agreement)
@@ -254,6 +272,8 @@ def _check_beside_agreement(table: Table, agreement: Agreement, other: Agreement
         ("with", agreement.their_ids, other.their_ids),
         ("party", agreement.our_ids, other.our_ids),
     ):
+        if key == "with" and ids[0] == others[0] and agreement.name != other.name:
+            table.refuse("name", f"is another than in {other.id!r}, which is with the same partner")
         if ids[0] != others[0]:
             table.refuse(
                 key,
@@ -282,21 +302,30 @@ def _agreement(table: Table, party: tuple[PartyId, ...]) -> Agreement:
         entrances=table["entrances"] or (),
         validator=table["validator"],
         methods_supported=table["reliable_messaging_methods_supported"] or (),
+        name=table["name"],
     )
+
+
+def _refuse_twice(table: Table, places: dict[str, Table]) -> None:
+    """Refuse an id that another table has, wherever that is."""
+    name = table["id"]
+    first = places.setdefault(name, table)
+    if first is not table:
+        table.refuse("id", f"{name!r} is there twice; the other is at {first.place_of('id')}")
 
 
 def _routes(
     tables: Sequence[Table], party: tuple[PartyId, ...], agreements: Sequence[Agreement]
 ) -> tuple[Route, ...]:
     routes: dict[str, Route] = {}
+    places: dict[str, Table] = {}
     taken = _Taken(agreements)
     for table in tables:
         route = _route(table)
         for key in ("from", "to"):
             if set(table[key]) & set(party):
                 table.refuse(key, "names one of our own ids: that takes an [[agreement]]")
-        if route.id in routes:
-            table.refuse("id", f"{route.id!r} is there twice")
+        _refuse_twice(table, places)
         taken.take(table, route)
         routes[route.id] = route
     return tuple(routes.values())

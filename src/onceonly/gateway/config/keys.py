@@ -4,6 +4,7 @@ The reader and the reference page are made from these tables; a key that is not 
 `terms` and `configuration` know which values may be used together.
 """
 
+from onceonly.gateway.config import secrets
 from onceonly.gateway.config import values as read
 from onceonly.gateway.config.agreement_keys import AGREEMENT_KEYS
 from onceonly.gateway.config.key import DURATION, ENDPOINT, FLAG, PARTIES, Key, table_of
@@ -58,8 +59,9 @@ GATEWAY_KEYS = table_of(
     Key(
         "api_token",
         read.text,
-        "a text",
+        secrets.LEGAL,
         "Secret that API callers send as `Authorization: Bearer …`.",
+        is_secret=True,
     ),
     Key(
         "api_hosts",
@@ -70,6 +72,14 @@ GATEWAY_KEYS = table_of(
         "it may come from a web page.",
         default=(),
         default_text="none",
+    ),
+    Key(
+        "agreements",
+        read.text,
+        "a path",
+        "Folder of further files, relative to this one: the `[[agreement]]` and `[[route]]` tables "
+        "of each file there that ends in `.toml`, in the order of the files' names.",
+        default_text="none: all are in this file",
     ),
     Key(
         "store",
@@ -203,7 +213,14 @@ SMTP_KEYS = table_of(
         section="ours",
     ),
     Key("user", read.text, "a text", "User name at `relay`.", section="ours"),
-    Key("password", read.text, "a text", "Password at `relay`.", section="ours"),
+    Key(
+        "password",
+        read.text,
+        secrets.LEGAL,
+        "Password at `relay`.",
+        section="ours",
+        is_secret=True,
+    ),
     Key(
         "listen_user",
         read.text,
@@ -214,9 +231,10 @@ SMTP_KEYS = table_of(
     Key(
         "listen_password",
         read.text,
-        "a text",
+        secrets.LEGAL,
         "Password that whoever brings us mail must give.",
         section="ours",
+        is_secret=True,
     ),
 )
 
@@ -240,8 +258,9 @@ AMQP_KEYS = table_of(
     Key(
         "password",
         read.text,
-        "a text",
+        secrets.LEGAL,
         "Password at every broker.",
+        is_secret=True,
         default="guest",
         default_text='`"guest"`',
         section="ours",
