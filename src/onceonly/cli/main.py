@@ -17,6 +17,7 @@ from onceonly.cli.lake import lake
 from onceonly.cli.lake_advise import advise
 from onceonly.cli.lake_packs import pack, verify
 from onceonly.cli.message import message, send
+from onceonly.cli.migrate import migrate
 from onceonly.cli.output import complain, complain_of_bug, put, say
 from onceonly.cli.package import package
 from onceonly.cli.partner import partner
@@ -161,6 +162,7 @@ for command in (
     backup,
     restore,
     reload,
+    migrate,
     simulate,
 ):
     cli.add_command(command)
