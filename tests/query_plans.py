@@ -41,13 +41,22 @@ WHOLE = {
     "list_incidents": ("SCAN incident",),
     "list_released_runs": ("SCAN holding",),
     "forget_blocks": ("SCAN block",),
+    "measure_inbound": ("SCAN json_each VIRTUAL TABLE INDEX 1:",),
+    "measure_outbound": ("SCAN json_each VIRTUAL TABLE INDEX 1:",),
+    "measure_transits": ("SCAN json_each VIRTUAL TABLE INDEX 1:",),
+    "get_file_space": (
+        "SCAN pragma_page_count VIRTUAL TABLE INDEX 0:",
+        "SCAN pragma_freelist_count VIRTUAL TABLE INDEX 0:",
+        "SCAN pragma_page_size VIRTUAL TABLE INDEX 0:",
+    ),
 }
 """Statements that may read something from end to end, and what.
 
 It has one row (`store`), or ends at the first row (the journal's last
 one, the first queued message); or it has a row for each pair, for each agreement, for each run with
 something staged or a block of rows, or for whatever is owed now: in flight, in recovery, a notice,
-an open incident. `list_incidents` is asked for all that there are.
+an open incident. `list_incidents` is asked for all that there are. A preview measures at most
+10,000 messages, whose positions it brings as one JSON array; the size of the file is in its head.
 """
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from onceonly.api import backups, configuration, history, inbox, jobs, messages, operating
+from onceonly.api import backups, history, inbox, jobs, messages, operating, upkeep
 from onceonly.api.operation import (
     ANY,
     ARROW,
@@ -475,27 +475,6 @@ GET_BACKUP: Final = Operation(
     answer_type=backups.Backup,
     refusals=("NotFound",),
 )
-GET_CONFIGURATION: Final = Operation(
-    name="getConfiguration",
-    method="get",
-    path="/v1/configuration",
-    summary="Which configuration runs, since when, and the last file that was refused",
-    path_type=Nothing,
-    query_type=Nothing,
-    body_type=Nothing,
-    answer_type=configuration.RunningConfiguration,
-)
-RELOAD: Final = Operation(
-    name="reloadConfiguration",
-    method="post",
-    path="/v1/reload",
-    summary="Read the configuration file and its certificates again, and take them over",
-    path_type=Nothing,
-    query_type=Nothing,
-    body_type=Nothing,
-    answer_type=configuration.Reloaded,
-    refusals=("ConfigurationRefused",),
-)
 GET_HEALTH: Final = Operation(
     name="getHealth",
     method="get",
@@ -574,8 +553,7 @@ OPERATIONS: Final[tuple[AnyOperation, ...]] = (
     START_BACKUP,
     LIST_BACKUPS,
     GET_BACKUP,
-    GET_CONFIGURATION,
-    RELOAD,
+    *upkeep.OPERATIONS,
     GET_HEALTH,
     GET_READINESS,
     GET_METRICS,

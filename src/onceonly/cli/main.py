@@ -21,6 +21,7 @@ from onceonly.cli.migrate import migrate
 from onceonly.cli.output import complain, complain_of_bug, put, say
 from onceonly.cli.package import package
 from onceonly.cli.partner import partner
+from onceonly.cli.purge import purge
 from onceonly.cli.reload import reload
 from onceonly.cli.simulate import simulate
 from onceonly.message.profile import PROFILES, Profile, profile_named
@@ -163,6 +164,7 @@ for command in (
     restore,
     reload,
     migrate,
+    purge,
     simulate,
 ):
     cli.add_command(command)

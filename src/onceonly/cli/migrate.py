@@ -28,49 +28,33 @@ def migrate(config: Path | None, *, check: bool, rehearse: bool) -> None:
     onceonly migrate -c gateway.toml --check --rehearse
     onceonly backup -c gateway.toml before-upgrade && onceonly migrate -c gateway.toml
     """  # noqa: D301 - because click reads the backspace that keeps the lines apart
-    from onceonly.store.sqlite.upgrade import plan_of  # noqa: PLC0415 - because --help must stay quick
+    from onceonly.gateway import upkeep  # noqa: PLC0415 - because --help must stay quick
 
     configuration = load_configuration(config)
-    store, party = configuration.store, str(configuration.party[0])
     try:
-        plan = plan_of(store, party)
-        _print_plan(plan, store)
-        if rehearse and plan.steps:
-            _rehearse(configuration, party)
-        if check or not plan.steps:
-            sys.exit(Exit.DIFFERENCES if plan.steps else Exit.OK)
-        _migrate(configuration, plan)
+        upgrade = upkeep.upgrade_of(configuration)
+        _print_upgrade(upgrade, configuration.store)
+        if rehearse and upgrade.steps:
+            done = upkeep.rehearse(configuration)
+            put(f"took    {done.took_s:.1f} s on a copy, which grew by {done.grown_bytes} bytes")
+        if check or not upgrade.steps:
+            sys.exit(Exit.DIFFERENCES if upgrade.steps else Exit.OK)
+        upkeep.migrate(configuration)
+        put(f"done    schema {upgrade.found.version + len(upgrade.steps)}")
     except (OnceonlyError, OSError) as error:
         raise Failure(Exit.UNEXPECTED, str(error)) from error
 
 
-def _print_plan(plan: Any, store: Path) -> None:
-    if not plan.found.is_there:
+def _print_upgrade(upgrade: Any, store: Path) -> None:
+    if not upgrade.found.is_there:
         put(f"store   {store}, which is made at the first start")
         return
-    put(f"store   {store}, {plan.store_bytes} bytes, schema {plan.found.version}")
-    for name in plan.steps:
+    put(f"store   {store}, {upgrade.store_bytes} bytes, schema {upgrade.found.version}")
+    for name in upgrade.steps:
         put(f"step    {name}")
-    if not plan.steps:
+    if not upgrade.steps:
         put("steps   none: nothing to do")
         return
-    put(f"disk    at most {plan.needed_bytes} bytes more; {plan.free_bytes} are free")
-    if plan.needed_bytes > plan.free_bytes:
+    put(f"disk    at most {upgrade.needed_bytes} bytes more; {upgrade.free_bytes} are free")
+    if upgrade.needed_bytes > upgrade.free_bytes:
         say("warning: the disk may be too small; then nothing is changed, and the start is refused")
-
-
-def _rehearse(configuration: Any, party: str) -> None:
-    from onceonly.gateway.clock import Clock  # noqa: PLC0415 - because --help must stay quick
-    from onceonly.store.files import make_parents  # noqa: PLC0415 - because --help must stay quick
-    from onceonly.store.sqlite.upgrade import rehearse  # noqa: PLC0415 - because --help must stay quick
-
-    make_parents(configuration.backups / "rehearsal")
-    done = rehearse(configuration.store, party, configuration.backups, Clock().at)
-    put(f"took    {done.took_s:.1f} s on a copy, which grew by {done.grown_bytes} bytes")
-
-
-def _migrate(configuration: Any, plan: Any) -> None:
-    from onceonly.gateway.wiring import clock_of, open_store  # noqa: PLC0415 - because --help must stay quick
-
-    open_store(configuration, clock_of(configuration)).close()
-    put(f"done    schema {plan.found.version + len(plan.steps)}")

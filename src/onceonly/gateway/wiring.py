@@ -200,6 +200,8 @@ def join(
             operations=operations,
             backups=backups,
             reload=reload,
+            purge=purge,
+            tasks=tasks,
             payload_bytes_max=configuration.payload_bytes_max,
         ),
         access=Access(

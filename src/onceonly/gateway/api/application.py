@@ -44,6 +44,7 @@ from onceonly.gateway.api.forms import HEADER_BYTES_MAX, HEADER_PART, form_of
 from onceonly.gateway.api.job_calls import JobCalls
 from onceonly.gateway.api.openapi import openapi_document
 from onceonly.gateway.api.paths import PathRoute, on_steps, route_of
+from onceonly.gateway.api.purge_calls import PurgeCalls
 from onceonly.gateway.api.reading import (
     header_json,
     json_object,
@@ -61,7 +62,9 @@ from onceonly.gateway.application.jobs import Jobs
 from onceonly.gateway.application.operations import Operations
 from onceonly.gateway.application.submissions import Part, Submission, Submissions
 from onceonly.gateway.backups import Backups
+from onceonly.gateway.purge import Purge
 from onceonly.gateway.reload import Reload
+from onceonly.gateway.tasks import Tasks
 from onceonly.message.errors import LocalError
 from onceonly.message.identity import Pair
 from onceonly.protocol.receiving import ProcessingState
@@ -81,7 +84,7 @@ READERS_MAX = 4
 """Most calls that read the store at the same time, so that threads are left for payloads."""
 
 
-class Api(JobCalls, BackupCalls, ReloadCalls):
+class Api(JobCalls, BackupCalls, ReloadCalls, PurgeCalls):
     """The routes over the parts that they read."""
 
     def __init__(  # noqa: PLR0913 - because the API is the face of all these parts
@@ -95,6 +98,8 @@ class Api(JobCalls, BackupCalls, ReloadCalls):
         operations: Operations,
         backups: Backups,
         reload: Reload,
+        purge: Purge,
+        tasks: Tasks,
         payload_bytes_max: int,
     ) -> None:
         self._store = store
@@ -105,6 +110,8 @@ class Api(JobCalls, BackupCalls, ReloadCalls):
         self._operations = operations
         self._backups = backups
         self._reload = reload
+        self._purge = purge
+        self._tasks = tasks
         self._payload_bytes_max = payload_bytes_max
         self._readers = asyncio.Semaphore(READERS_MAX)
 

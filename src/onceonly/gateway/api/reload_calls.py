@@ -1,6 +1,6 @@
 """Calls about the configuration that runs."""
 
-from onceonly.api import configuration, operations
+from onceonly.api import configuration, upkeep
 from onceonly.api.operation import Nothing
 from onceonly.gateway.api.answers import Answer, Json
 from onceonly.gateway.api.serving import Asked, serves
@@ -13,7 +13,7 @@ class ReloadCalls:
 
     _reload: Reload
 
-    @serves(operations.GET_CONFIGURATION)
+    @serves(upkeep.GET_CONFIGURATION)
     async def get_configuration(
         self, asked: Asked[Nothing, Nothing, Nothing]
     ) -> Answer[configuration.RunningConfiguration]:
@@ -37,7 +37,7 @@ class ReloadCalls:
             )
         )
 
-    @serves(operations.RELOAD)
+    @serves(upkeep.RELOAD)
     async def reload(
         self, asked: Asked[Nothing, Nothing, Nothing]
     ) -> Answer[configuration.Reloaded]:
