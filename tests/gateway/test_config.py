@@ -60,6 +60,7 @@ lake_group = "auditors"
 store = "/var/lib/onceonly/seller.db"
 backups = "/srv/backups"
 agreements = "."
+log_file = "/var/log/onceonly/gateway.log"
 lake = "s3://bucket/lake"
 publish_interval = 5
 payload_bytes_max = 10
@@ -203,6 +204,7 @@ def test_every_key_is_read(tmp_path):
     assert found.uri == "https://seller.example/msh"
     assert (found.store, found.lake) == (Path("/var/lib/onceonly/seller.db"), "s3://bucket/lake")
     assert found.backups == Path("/srv/backups")
+    assert found.log_file == Path("/var/log/onceonly/gateway.log")
     assert (found.purge_interval_s, found.archive_duration_s) == (60, 3650 * 86_400)
     assert found.forget_pair_after_s == 365 * 86_400
     assert found.forget_job_after_s == 2 * 86_400

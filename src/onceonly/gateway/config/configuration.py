@@ -87,6 +87,8 @@ class Configuration:
     """Names by which callers may reach the API, besides addresses and `localhost`."""
     lake_group: str | None = None
     """The group that may read what is published; None: that of the process."""
+    log_file: Path | None = None
+    """Where log lines go; None: to stderr."""
     secret_files: tuple[Path, ...] = ()
     """Files that hold a secret and nothing else."""
     has_secrets: bool = False
@@ -149,6 +151,7 @@ def read_configuration(path: Path) -> Configuration:
         forget_job_after_s=gateway["forget_job_after"],
         api_hosts=gateway["api_hosts"],
         lake_group=gateway["lake_group"],
+        log_file=gateway["log_file"] and directory / gateway["log_file"],
         secret_files=tuple(file.secrets.files),
         has_secrets=file.secrets.are_inside,
         digest=file.digest,

@@ -96,6 +96,14 @@ GATEWAY_KEYS = table_of(
         default_text="`store` with `-backups` at its end",
     ),
     Key(
+        "log_file",
+        read.text,
+        "a path",
+        "Where log lines go, relative to this file; the gateway opens it again on SIGUSR1, so that "
+        "it can be rotated.",
+        default_text="stderr",
+    ),
+    Key(
         "lake",
         read.text,
         "a path or fsspec URL",
