@@ -35,6 +35,7 @@ from recipes import examples_of
 pytestmark = pytest.mark.anyio
 
 M = "m-1@a.example.com"
+BUYER = "urn:duns:111111111"
 
 
 def edit(gateway: RunningGateway, *changes: tuple[str, str]) -> None:
@@ -384,6 +385,62 @@ async def test_no_connection_is_lost_while_certificates_change(
         is_over = True
         await asyncio.gather(*calling)
         assert len(statuses) == 1
+
+
+async def test_callers_are_held_to_the_new_anchors(tmp_path: Path, certificates: Path) -> None:
+    """Whoever chains to what was trusted before is turned away at his next connection.
+
+    Not even a ticket of the session that he had helps: the new context gave none.
+    """
+    async with under_tls(tmp_path, certificates) as gateway:
+        trusted = tmp_path / "trusted.pem"
+        trusted.write_bytes((certificates / "first.pem").read_bytes())
+        edit(gateway, ('key = "shown.key"', 'key = "shown.key"\ntrusted = "trusted.pem"'))
+        edit(gateway, ('trusted = "trusted.pem"', 'trusted = "trusted.pem"\nclients = true'))
+        assert await reload(gateway) == "[tls] changed; certificates changed"
+        context = believing(certificates, "first")
+        context.load_cert_chain(certificates / "first.pem", certificates / "first.key")
+        async with httpx.AsyncClient(verify=context) as client:
+            assert await answer_of(client, gateway)
+        trusted.write_bytes((certificates / "second.pem").read_bytes())
+        assert await reload(gateway) == "certificates changed"
+        async with httpx.AsyncClient(verify=context) as client:
+            with pytest.raises((httpx.ConnectError, httpx.ReadError)):
+                await answer_of(client, gateway)
+
+
+async def test_partners_are_held_to_the_new_anchors(tmp_path: Path, certificates: Path) -> None:
+    """A partner whose certificate was not believed gets its messages once it is."""
+    shown = tmp_path / "seller"
+    shown.mkdir()
+    async with under_tls(shown, certificates) as seller:
+        path = write_configuration(tmp_path, [], gateway={"party": [BUYER]})
+        trusted = tmp_path / "trusted.pem"
+        trusted.write_bytes((certificates / "second.pem").read_bytes())
+        agreement = f'\n[[agreement]]\nid = "tpa-ab-1"\nwith = ["{OUR_PARTY}"]\n'
+        agreement += f'send_to = "{seller.uri}"\ntimeout = 1\nretries = 100000\n'
+        agreement += 'retry_interval = 2\n\n[tls]\ntrusted = "trusted.pem"\n'
+        path.write_text(path.read_text("utf-8") + agreement, "utf-8")
+        buyer = RunningGateway(read_configuration(path))
+        await buyer.start()
+        try:
+            header = {"to": OUR_PARTY, "service": "Ordering", "action": "NewOrder"}
+            answer = await buyer.call("POST", "/v1/messages", files=form(header, ORDER))
+            assert (await buyer.until_row(Event.TRANSMITTED)).outcome == "refused"
+            trusted.write_bytes((certificates / "first.pem").read_bytes())
+            assert await reload(buyer) == "certificates changed"
+            # The seller has no agreement for it, and answers so: the bytes arrived.
+            await buyer.until(lambda: 400 in [row.status_code for row in buyer.rows()])
+            assert answer.status == 201
+        finally:
+            await buyer.stop(0.0)
+
+
+async def test_how_many_may_wait_is_taken_over(gateway: RunningGateway, peer: Peer) -> None:
+    await gateway.submit(ORDER, to=peer)
+    edit(gateway, ('store = "gateway.db"', 'store = "gateway.db"\nqueued_max = 1'))
+    assert await reload(gateway) == "queued_max changed"
+    assert refused(await gateway.submitted(ORDER, to=peer)) == (503, "QueueFull")
 
 
 async def test_the_party_of_this_gateway_is_the_same(gateway: RunningGateway) -> None:

@@ -74,6 +74,20 @@ class RefusedReload(Word):
     reason: str
 
 
+class _Ready(Word, kw_only=True):
+    """A file that was read and checked, and what comes of it."""
+
+    wanted: Configuration
+    certificates: str
+    contexts: Contexts
+    house: House
+    retention: Retention
+    leaving: frozenset[str]
+    """Agreements that no message without a verdict may need."""
+    what: str
+    """What changes, in words."""
+
+
 class Reload:
     """Takes over what changed in the configuration of one gateway, one reload at a time."""
 
@@ -126,37 +140,51 @@ class Reload:
 
     async def _reload(self, by: str) -> str:
         running = self.loaded
-        wanted, certificates, contexts = await asyncio.to_thread(
-            _prepared, running.configuration.path
-        )
-        _refuse_what_needs_restart(running.configuration, wanted)
-        what = _differences(running, wanted, certificates)
-        house = _house_after(self._desk.house, self._house_of(wanted))
-        leaving = await asyncio.to_thread(_leaving, self._desk.house, house)
-        if leaving:
-            # Before the loop has to wait for the same question.
-            await asyncio.to_thread(self._refuse_what_is_needed, leaving)
-        entry = await self._prepare_entry(running, wanted, certificates, contexts)
+        ready = await asyncio.to_thread(self._prepare, running)
+        entry = await self._prepare_entry(running, ready)
         try:
-            await self._desk.aside(lambda: self._take_over(wanted, house, leaving))
+            await self._desk.aside(lambda: self._take_over(ready))
         except BaseException:
             if entry is not None:
                 entry.drop()
             raise
         if entry is not None:
             await self._renew_connections(entry)
-        self.loaded = Loaded(wanted, self._desk.clock.at(), by, certificates)
-        if what:
-            row = self._desk.about_gateway(Event.RECONFIGURED, f"{by}: {what}")
+        self.loaded = Loaded(ready.wanted, self._desk.clock.at(), by, ready.certificates)
+        if ready.what:
+            row = self._desk.about_gateway(Event.RECONFIGURED, f"{by}: {ready.what}")
             await self._desk.write(row)
-        return what
+        return ready.what
 
-    def _take_over(self, wanted: Configuration, house: House, leaving: frozenset[str]) -> None:
-        """Between two transactions: whatever is stored under an agreement is known by now."""
+    def _prepare(self, running: Loaded) -> "_Ready":
+        """Everything but the change itself, in a thread: a file may have thousands of agreements.
+
+        Raises `LocalError` (ConfigurationRefused).
+        """
+        wanted, certificates, contexts = _read(running.configuration.path)
+        _refuse_what_needs_restart(running.configuration, wanted)
+        former = self._desk.house
+        house = _house_after(former, self._house_of(wanted))
+        leaving = _leaving(former, house)
         if leaving:
+            # Before the loop has to wait for the same question.
             self._refuse_what_is_needed(leaving)
-        self._desk.house = self._office.house = house
-        self._purge.retention = self._retention_of(wanted)
+        return _Ready(
+            wanted=wanted,
+            certificates=certificates,
+            contexts=contexts,
+            house=house,
+            retention=self._retention_of(wanted),
+            leaving=leaving,
+            what=_differences(running, wanted, certificates),
+        )
+
+    def _take_over(self, ready: "_Ready") -> None:
+        """Between two transactions: whatever is stored under an agreement is known by now."""
+        if ready.leaving:
+            self._refuse_what_is_needed(ready.leaving)
+        self._desk.house = self._office.house = ready.house
+        self._purge.retention = ready.retention
 
     def _refuse_what_is_needed(self, leaving: frozenset[str]) -> None:
         needed = sorted(leaving & set(self._desk.snapshot().list_unsettled_agreements()))
@@ -168,18 +196,16 @@ class Reload:
                 "and change them when those messages have ended",
             )
 
-    async def _prepare_entry(
-        self, running: Loaded, wanted: Configuration, certificates: str, contexts: Contexts
-    ) -> Entry | None:
+    async def _prepare_entry(self, running: Loaded, ready: "_Ready") -> Entry | None:
         """How connections are made from now on; None if nothing of that changed."""
-        former = running.configuration
-        is_same = certificates == running.certificates and former.tls == wanted.tls
+        former, wanted = running.configuration, ready.wanted
+        is_same = ready.certificates == running.certificates and former.tls == wanted.tls
         if is_same and (former.smtp, former.amqp) == (wanted.smtp, wanted.amqp):
             return None
         if self._listeners is None:
-            return Entry(wanted, contexts, None)
+            return Entry(wanted, ready.contexts, None)
         try:
-            return await self._listeners.prepare(wanted, contexts)
+            return await self._listeners.prepare(wanted, ready.contexts)
         except OSError as error:
             raise _refusal(wanted.path, f"listen cannot be renewed: {error}") from error
 
@@ -199,7 +225,7 @@ def certificates_digest(configuration: Configuration) -> str:
     return digest.hexdigest()
 
 
-def _prepared(path: Path) -> tuple[Configuration, str, Contexts]:
+def _read(path: Path) -> tuple[Configuration, str, Contexts]:
     """The file and everything that it names, read and checked. Raises `LocalError`."""
     try:
         wanted = read_configuration(path)
