@@ -45,6 +45,14 @@ WHOLE = {
     "list_running_bulks": ("SCAN bulk USING INDEX bulk_running",),
     "forget_blocks": ("SCAN block",),
     "list_api_keys": ("SCAN api_key",),
+    "measure_inbound": ("SCAN json_each VIRTUAL TABLE INDEX 1:",),
+    "measure_outbound": ("SCAN json_each VIRTUAL TABLE INDEX 1:",),
+    "measure_transits": ("SCAN json_each VIRTUAL TABLE INDEX 1:",),
+    "get_file_space": (
+        "SCAN pragma_page_count VIRTUAL TABLE INDEX 0:",
+        "SCAN pragma_freelist_count VIRTUAL TABLE INDEX 0:",
+        "SCAN pragma_page_size VIRTUAL TABLE INDEX 0:",
+    ),
 }
 """Statements that may read something from end to end, and what.
 
@@ -53,6 +61,8 @@ one, the first queued message); or it has a row for each pair, for each agreemen
 something staged or a block of rows, for each action in bulk that works, or for whatever is owed
 now: in flight, in recovery, a notice, an open incident. `list_incidents` and `list_api_keys` are
 asked for all that there are. `gather_settled` reads the agreements that its caller named.
+A preview measures at most 10,000 messages, whose positions it brings as one JSON array; the size of
+the file is in its head.
 """
 
 

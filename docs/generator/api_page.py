@@ -334,9 +334,11 @@ def _shapes() -> dict[str, Any]:
         ),
         "Inbox item": shapes.inbox_shape(item),
         "Notice": shapes.notice_shape(1, notice),
-        "Pair with a partner": shapes.partner_shape(pair, agreement.terms, [transmitted]),
+        "Pair with a partner": shapes.partner_shape(
+            pair, agreement.terms, [transmitted], "Smith & Co"
+        ),
         "Ping": shapes.ping_shape(agreement, seen, at),
-        "Incident": shapes.incident_shape(incident, {"in_doubt": 1, "queued": 12}),
+        "Incident": shapes.incident_shape(incident, {"in_doubt": 1, "queued": 12}, "Smith & Co"),
         "Journal row": shapes.record_shape(record),
         "Refusal": Refused(
             error=Refusal(

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple, Self, TypedDict, Unpack
 import httpx
 import msgspec
 
-from onceonly.api import operations
+from onceonly.api import operations, upkeep
 from onceonly.api.backups import Backup, BackupPath, StartBackup
+from onceonly.api.configuration import Reloaded, RunningConfiguration
 from onceonly.api.history import (
     JournalCriteria,
     JournalPage,
@@ -83,6 +84,7 @@ from onceonly.api.operating import (
     ResumedPartner,
 )
 from onceonly.api.operation import ARROW, LINES, A, B, Nothing, Operation, P, Q
+from onceonly.api.purge import PurgeBegun, PurgePreview
 from onceonly.api.words import ErrorWord, MessageState, Order, ProcessingState
 from onceonly.call import (
     GatewayUnreachable,
@@ -524,6 +526,22 @@ class Client(BulkCalls, EventCalls, FolderCalls, KeyClient):
     def publish(self) -> int:
         """Publish the journal's new rows; returns how many."""
         return self._ask(operations.PUBLISH, _NOTHING, _NOTHING).published
+
+    def configuration(self) -> RunningConfiguration:
+        """Which configuration the gateway runs under, and the last file that it refused."""
+        return self._ask(upkeep.GET_CONFIGURATION, _NOTHING, _NOTHING)
+
+    def reload(self) -> Reloaded:
+        """Have the configuration file and its certificates read again, and taken over."""
+        return self._ask(upkeep.RELOAD, _NOTHING, _NOTHING)
+
+    def preview_purge(self) -> PurgePreview:
+        """What a purge would forget, and the size of the store."""
+        return self._ask(upkeep.PREVIEW_PURGE, _NOTHING, _NOTHING)
+
+    def start_purge(self) -> PurgeBegun:
+        """Forget now what is over; `preview_purge` says when that has ended."""
+        return self._ask(upkeep.START_PURGE, _NOTHING, _NOTHING)
 
     def start_backup(self, name: str | None = None) -> Backup:
         """Begin a backup of the store; it is made while the gateway goes on."""

@@ -187,6 +187,7 @@ class RunningGateway:
             surroundings=self.surroundings(clock),
         )
         self._listeners = Listeners()
+        self.parts.reload.attach(self._listeners)
         self.api = httpx.AsyncClient(
             transport=httpx.ASGITransport(self.parts.api.application(self.parts.access)),
             base_url=self.configuration.api,

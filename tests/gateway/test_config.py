@@ -74,6 +74,8 @@ api_hosts = ["gateway.example", "gateway"]
 lake_group = "auditors"
 store = "/var/lib/onceonly/seller.db"
 backups = "/srv/backups"
+agreements = "."
+log_file = "/var/log/onceonly/gateway.log"
 lake = "s3://bucket/lake"
 publish_interval = 5
 payload_bytes_max = 10
@@ -87,6 +89,7 @@ forget_job_after = "P2D"
 id = "tpa-ab-1"
 profile = "rm-2001"
 with = ["urn:duns:111111111"]
+name = "Buyer & Co"
 party = [{id = "4000", type = "GLN"}]
 send_to = "https://buyer.example/msh"
 error_to = "https://buyer.example/errors"
@@ -255,11 +258,13 @@ def test_every_key_is_read(tmp_path):
     assert found.uri == "https://seller.example/msh"
     assert (found.store, found.lake) == (Path("/var/lib/onceonly/seller.db"), "s3://bucket/lake")
     assert found.backups == Path("/srv/backups")
+    assert found.log_file == Path("/var/log/onceonly/gateway.log")
     assert (found.purge_interval_s, found.archive_duration_s) == (60, 3650 * 86_400)
     assert found.forget_pair_after_s == 365 * 86_400
     assert found.forget_job_after_s == 2 * 86_400
     (agreement,) = found.agreements
     assert agreement.our_party == "GLN:4000"
+    assert agreement.name == "Buyer & Co"
     assert agreement.resend_to == "smtps:msh@buyer.example"
     assert agreement.caller_certificate == ("ab12" * 16,)
     assert agreement.entrances == ("https", "mail")

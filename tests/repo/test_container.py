@@ -77,6 +77,21 @@ def test_what_is_copied_is_there_and_not_left_out(
         assert [source for source in copied(instructions) if fnmatch(source, rule)], rule
 
 
+def test_the_gateway_is_nobody_else_and_keeps_its_data_in_a_volume(
+    instructions: list[Instruction],
+) -> None:
+    """It runs under a user of its own, who may write in the volume and nowhere else."""
+    user = only(instructions, "USER")
+    [made] = [text for text in all_of(instructions, "RUN") if "useradd" in text]
+    assert user not in ("root", "0")
+    assert f"--home-dir {HOME}" in made
+    assert made.split("&&")[0].strip().endswith(user)
+    assert only(instructions, "VOLUME") == HOME
+    words = [word for word, _ in instructions]
+    assert words.index("USER") < words.index("ENTRYPOINT")
+    assert "--chown" not in " ".join(all_of(instructions, "COPY"))
+
+
 def test_what_is_installed_was_tested(root: Path) -> None:
     """The image's locks have every dependency of the gateway, in the versions of dev.lock."""
 

@@ -72,9 +72,13 @@ def test_readme_names_make_targets_that_exist(root: Path, pages: dict[str, str])
 
 
 def test_every_configuration_in_the_pages_can_be_read(
-    pages: dict[str, str], tmp_path: Path
+    pages: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every TOML example is accepted by the reader that a gateway uses."""
+    for folder in ("agreements.d", "secrets"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "secrets" / "api-token").write_text("s3cret", "utf-8")
+    monkeypatch.setenv("ONCEONLY_RELAY_PASSWORD", "s3cret")
     examples = [
         (page, block)
         for page, text in pages.items()

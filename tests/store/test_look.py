@@ -14,7 +14,7 @@ from onceonly.store.sqlite.migrate import read_migrations
 from onceonly.store.sqlite.store import SqliteStore, open_sqlite
 
 PARTY = "urn:duns:1"
-FITS = FoundStore(is_there=True)
+FITS = FoundStore(is_there=True, version=len(read_migrations()))
 
 
 @pytest.fixture
@@ -61,7 +61,9 @@ def test_a_store_at_rest_is_left_byte_for_byte(path: Path) -> None:
 def test_a_store_that_is_open_is_read_beside_its_process(path: Path) -> None:
     """Also what is in its log alone; its process goes on."""
     store = filled(path)
-    assert look_at(path, PARTY) == FoundStore(is_there=True, is_in_use=True)
+    assert look_at(path, PARTY) == FoundStore(
+        is_there=True, is_in_use=True, version=len(read_migrations())
+    )
     commit(store, lambda tx: tx.append([row(Event.SUBMITTED, "m-10")]))
     store.close()
 
@@ -91,7 +93,7 @@ def test_an_older_store_is_one_that_will_be_migrated(path: Path) -> None:
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript(read_migrations()[0].statements)
         connection.execute("PRAGMA user_version = 1")
-    assert look_at(path, PARTY) == FoundStore(is_there=True, is_older=True)
+    assert look_at(path, PARTY) == FoundStore(is_there=True, is_older=True, version=1)
 
 
 def test_an_empty_file_is_a_new_store(path: Path) -> None:

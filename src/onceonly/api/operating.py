@@ -23,9 +23,13 @@ class PartnerPath(Word, kw_only=True):
 
 
 class PartnerPair(Word, kw_only=True):
-    """One side of a pair, as operators see it; `window` and `verdict_after_s` where we send."""
+    """One side of a pair, as operators see it; `window` and `verdict_after_s` where we send.
+
+    `partner_name` is the `name` of its agreement, if it has one.
+    """
 
     partner: str
+    partner_name: str | None
     role: Role
     from_party: str = field(name="from")
     to_party: str = field(name="to")
@@ -68,6 +72,7 @@ class Ping(Word, kw_only=True):
     """What a Ping of a partner showed; `available` is null without an answer."""
 
     partner: str
+    partner_name: str | None
     agreement: str
     outcome: TransmissionOutcome
     available: bool | None
@@ -111,6 +116,7 @@ class Incident(Word, kw_only=True):
     role: Role
     from_party: str = field(name="from")
     to_party: str = field(name="to")
+    partner_name: str | None
     reason: str
     message_id: str | None
     is_trouble: bool

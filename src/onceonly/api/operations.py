@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from onceonly.api import backups, history, inbox, jobs, lists, messages, operating
+from onceonly.api import backups, history, inbox, jobs, lists, messages, operating, upkeep
 from onceonly.api.bulk_operations import BULK_OPERATIONS
 from onceonly.api.event_operations import LIST_EVENTS
 from onceonly.api.folder_operations import LIST_FOLDERS
@@ -631,6 +631,7 @@ OPERATIONS: Final[tuple[AnyOperation, ...]] = (
     LIST_FOLDERS,
     *WEBHOOK_OPERATIONS,
     *KEY_OPERATIONS,
+    *upkeep.OPERATIONS,
     GET_HEALTH,
     GET_READINESS,
     GET_METRICS,

@@ -61,6 +61,11 @@ REFUSALS: Final = {
     "Cancelled": Kind(
         409, "Its sender took the message back before work on it began: do not process it."
     ),
+    "ConfigurationRefused": Kind(
+        409,
+        "The file cannot be used, or changes what only a restart takes over: `error.text` has the "
+        "file and the line. The configuration that ran before runs on.",
+    ),
     "CountDiffers": Kind(
         409, "It has another number of messages than the caller says; nothing was started."
     ),

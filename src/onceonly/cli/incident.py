@@ -26,6 +26,7 @@ from onceonly.client import Client
 
 COLUMNS = (
     *("incident_id", "role", "from", "to", "reason", "messages", "opened_at", "resolved_at"),
+    "partner_name",
 )
 
 _criteria: Options = together(

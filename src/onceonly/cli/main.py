@@ -3,6 +3,7 @@
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -24,10 +25,13 @@ from onceonly.cli.lake import lake
 from onceonly.cli.lake_advise import advise
 from onceonly.cli.lake_packs import pack, verify
 from onceonly.cli.message import message, send
+from onceonly.cli.migrate import migrate
 from onceonly.cli.notice import notice
 from onceonly.cli.output import complain, complain_of_bug, put, say
 from onceonly.cli.package import package
 from onceonly.cli.partner import partner
+from onceonly.cli.purge import purge
+from onceonly.cli.reload import reload
 from onceonly.cli.simulate import simulate
 from onceonly.cli.webhook import webhook
 from onceonly.message.profile import PROFILES, Profile, profile_named
@@ -95,7 +99,7 @@ def check(config: Path | None) -> None:
     for agreement in configuration.agreements:
         put(
             f"agreement {agreement.id}: {agreement.profile.name} with "
-            f"{agreement.their_party} at {agreement.send_to}; {verdict_of(agreement)}"
+            f"{_shown(agreement)} at {agreement.send_to}; {verdict_of(agreement)}"
         )
     for route in configuration.routes:
         put(
@@ -106,6 +110,11 @@ def check(config: Path | None) -> None:
         say(f"warning: {warning}")
     if configuration.drill is not None:
         say("THIS IS A DRILL: times and faults are not real")
+
+
+def _shown(agreement: Any) -> str:
+    """The partner by its PartyId, and by its name if it has one."""
+    return f"{agreement.their_party}{f' ({agreement.name})' if agreement.name else ''}"
 
 
 @cli.command()
@@ -161,6 +170,8 @@ for command in (folder, webhook):
 for command in (errors, package, doctor, completion, simulate):
     cli.add_command(command)
 for command in (notice, incident, journal, key):
+    cli.add_command(command)
+for command in (reload, migrate, purge):
     cli.add_command(command)
 
 

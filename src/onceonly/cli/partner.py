@@ -21,9 +21,9 @@ from onceonly.client import Client
 
 COLUMNS = (
     *("partner", "role", "state", "queued", "in_flight", "sequence_number", "reason"),
-    "last_outcome",
+    *("last_outcome", "partner_name"),
 )
-PING_COLUMNS = ("partner", "agreement", "outcome", "available")
+PING_COLUMNS = ("partner", "agreement", "outcome", "available", "partner_name")
 
 
 @click.group()

@@ -15,6 +15,7 @@ from onceonly.gateway.certificates import calling_tls, listening_tls
 from onceonly.gateway.config import Configuration
 from onceonly.gateway.config.values import is_loopback
 from onceonly.gateway.lake_files import reader_of
+from onceonly.gateway.open_files import find_open
 from onceonly.gateway.transports import longest_s
 from onceonly.gateway.webhooks.posting import Poster
 from onceonly.message.agreement import Agreement, Route
@@ -53,9 +54,25 @@ def warnings_of(configuration: Configuration) -> Iterator[str]:
             "there is no [[agreement]] and no [[route]]: the gateway would refuse every message, "
             "from applications and from partners"
         )
+    for one in find_open(configuration):
+        yield f"{one.path} is open to other users (mode {one.mode}): {one.mend}"
     unwritable = _why_unwritable(configuration.lake)
     if unwritable is not None:
         yield f"lake: {unwritable}; journal rows stay in the store until it can be written"
+    yield from _doubts_of_ways(configuration)
+    for agreement in configuration.agreements:
+        yield from _doubts(f"agreement {agreement.id}", agreement)
+        if _is_reached(configuration) and _can_be_closed(agreement):
+            yield (
+                f"agreement {agreement.id}: without caller_certificate, whoever reaches listen can "
+                "send wrong numbers in the partner's name, and so close the pair (R-11)"
+            )
+    for route in configuration.routes:
+        yield from _doubts(f"route {route.id}", route)
+
+
+def _doubts_of_ways(configuration: Configuration) -> Iterator[str]:
+    """What keeps folders and webhooks from working, or makes them unsafe."""
     folders = [(one.id, one.path) for one in configuration.pickups]
     folders += [(one.id, one.path) for one in configuration.drops]
     for name, path in folders:
@@ -68,15 +85,6 @@ def warnings_of(configuration: Configuration) -> Iterator[str]:
                 f"webhook {webhook.id}: url is http: whoever stands on that way can read what is "
                 "told, and keep it from its receiver"
             )
-    for agreement in configuration.agreements:
-        yield from _doubts(f"agreement {agreement.id}", agreement)
-        if _is_reached(configuration) and _can_be_closed(agreement):
-            yield (
-                f"agreement {agreement.id}: without caller_certificate, whoever reaches listen can "
-                "send wrong numbers in the partner's name, and so close the pair (R-11)"
-            )
-    for route in configuration.routes:
-        yield from _doubts(f"route {route.id}", route)
 
 
 def store_line(configuration: Configuration) -> str:

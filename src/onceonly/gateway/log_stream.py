@@ -11,10 +11,15 @@ import os
 import select
 import threading
 from collections import deque
+from pathlib import Path
 
 BYTES_MAX = 1 << 20
 """Most bytes that wait to be written; more is lost. About 4,000 lines, so that a reader may pause
 for a moment."""
+
+
+FILE_MODE = 0o640
+"""Of a log file that we make; lines name partners and messages, and never have a payload."""
 
 
 class LogStream(io.TextIOBase):
@@ -92,6 +97,34 @@ class LogStream(io.TextIOBase):
             except OSError:
                 return False
         return True
+
+
+class LogFile:
+    """The file of a `LogStream`, which can be opened again while lines are written to it.
+
+    A rotated file has its descriptor until then. Raises `OSError` if it cannot be opened.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.descriptor = self._open()
+        """Stays the same for the life of the process."""
+
+    def _open(self) -> int:
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+        return os.open(self._path, flags, FILE_MODE)
+
+    def reopen(self) -> None:
+        """Write to the file that has the name now, or make it.
+
+        Raises `OSError` if that cannot be done; then lines go where they went.
+        """
+        fresh = self._open()
+        try:
+            # In one step: a line is written to one file or the other, and to one only.
+            os.dup2(fresh, self.descriptor, inheritable=False)
+        finally:
+            os.close(fresh)
 
 
 def _loss(count: int) -> bytes:

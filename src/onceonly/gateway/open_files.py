@@ -45,7 +45,7 @@ def _found(configuration: Configuration) -> Iterator[OpenFile]:
     yield from _look(store.parent, WRITABLE, "o-w", is_sticky_enough=True)
     if "://" not in configuration.lake:
         yield from _look(Path(configuration.lake), OTHERS, "o-rwx", is_deep=True)
-    if has_secrets(configuration):
+    if configuration.has_secrets:
         yield from _look(configuration.path, OTHERS, "o-rwx")
     for webhook in configuration.webhooks:
         if webhook.secret_file is not None:
@@ -53,19 +53,13 @@ def _found(configuration: Configuration) -> Iterator[OpenFile]:
     for tls in (configuration.tls, configuration.api_tls):
         if tls is not None and tls.key is not None:
             yield from _look(tls.key, OTHERS, "o-rwx")
+    for path in configuration.secret_files:
+        yield from _look(path, OTHERS, "o-rwx")
 
 
 def spool_of(store: Path) -> Path:
     """Where the large payloads of a store are."""
     return store.with_name(f"{store.name}-spool")
-
-
-def has_secrets(configuration: Configuration) -> bool:
-    """Whether the configuration file contains a password or token."""
-    smtp, amqp = configuration.smtp, configuration.amqp
-    passwords = () if smtp is None else (smtp.password, smtp.listen_password)
-    secrets = [one.secrets for one in configuration.webhooks]
-    return any((configuration.api_token, *passwords, *secrets, amqp is not None))
 
 
 def _look(

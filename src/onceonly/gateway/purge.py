@@ -53,6 +53,14 @@ class Forgotten(Word):
     """Rows of jobs that were never released, or whose messages are forgotten."""
 
 
+class Purged(Word):
+    """A sweep that ended."""
+
+    forgotten: Forgotten
+    at: int
+    """When, microseconds UTC."""
+
+
 class Retention(Word):
     """How long everything is kept after its end. Durations are whole seconds."""
 
@@ -73,8 +81,11 @@ class Purge:
         self._office = office
         self._store = store
         self._spool = spool
-        self._retention = retention
+        self.retention = retention
+        """May be replaced between two steps."""
         self._sweeping = asyncio.Lock()
+        self.last: Purged | None = None
+        """What the last sweep of this process did."""
         self._marked: dict[KeptFile, int] = {}
         """Files that no row mentions, with the monotonic instant of the first look."""
 
@@ -84,17 +95,29 @@ class Purge:
         Raises `StoreFull` (what was forgotten until then stays forgotten) and `StoreFailed`.
         """
         async with self._sweeping:
-            before_at = self._office.clock.at() - self._retention.archive_duration_s * US_PER_S
+            before_at, settled_before = self.limits()
             outbound = 0
-            for agreement_id, duration_s in self._retention.persist_duration_s.items():
-                settled_before_at = before_at - duration_s * US_PER_S
+            for agreement_id, settled_before_at in settled_before.items():
                 outbound += await self._forget_outbound(agreement_id, settled_before_at)
             # After the sent messages: the store keeps the received copy of a message that goes on
             # from here as long as the sent one, so both may be forgotten in one sweep.
             inbound = await self._forget_inbound(before_at)
             pairs = await self._forget_pairs()
             jobs = await self._forget_jobs()
-            return Forgotten(inbound, outbound, pairs, await self._clear_spool(), jobs)
+            done = Forgotten(inbound, outbound, pairs, await self._clear_spool(), jobs)
+            self.last = Purged(done, self._office.clock.at())
+            return done
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a sweep is under way."""
+        return self._sweeping.locked()
+
+    def limits(self) -> tuple[int, dict[str, int]]:
+        """Before when a received message, and a message sent under each agreement, is over."""
+        before_at = self._office.clock.at() - self.retention.archive_duration_s * US_PER_S
+        durations = self.retention.persist_duration_s.items()
+        return before_at, {name: before_at - s * US_PER_S for name, s in durations}
 
     async def _forget_inbound(self, before_at: int) -> int:
         def forget(txn: Transaction) -> int:
@@ -111,7 +134,7 @@ class Purge:
     async def _forget_jobs(self) -> int:
         if not self._office.snapshot().list_jobs(0, 1):
             return 0  # Most gateways have no jobs, and need no step.
-        before_at = self._office.clock.at() - self._retention.forget_job_after_s * US_PER_S
+        before_at = self._office.clock.at() - self.retention.forget_job_after_s * US_PER_S
         forgotten, after = 0, 0
 
         def step(txn: Transaction, ground: Ground) -> JobPurge:
@@ -146,7 +169,7 @@ class Purge:
         return await self._office.transact(step, patience_s=PATIENCE_S)
 
     async def _forget_pairs(self) -> int:
-        after_s = self._retention.forget_pair_after_s
+        after_s = self.retention.forget_pair_after_s
         if after_s is None:
             return 0
         before_at = self._office.clock.at() - after_s * US_PER_S

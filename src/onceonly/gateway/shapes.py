@@ -331,15 +331,16 @@ def notice_shape(number: int, notice: Notice) -> operating.Notice:
 
 
 def partner_shape(
-    pair: PairView, terms: DeliveryTerms | None, outcomes: Iterable[Record]
+    pair: PairView, terms: DeliveryTerms | None, outcomes: Iterable[Record], name: str | None
 ) -> operating.PartnerPair:
     """One side of a pair, as operators see it; `terms` where we send.
 
-    `outcomes` are those of the messages in flight.
+    `outcomes` are those of the messages in flight, `name` is what people call the partner.
     """
     is_sender = pair.role is Role.SENDER
     return operating.PartnerPair(
         partner=pair.pair.to_party if is_sender else pair.pair.from_party,
+        partner_name=name,
         role=word(pair.role),
         from_party=pair.pair.from_party,
         to_party=pair.pair.to_party,
@@ -359,6 +360,7 @@ def ping_shape(agreement: Agreement, seen: Availability, at: int) -> operating.P
     """What a Ping of a partner showed."""
     return operating.Ping(
         partner=agreement.their_party,
+        partner_name=agreement.name,
         agreement=agreement.id,
         outcome=word(seen.outcome),
         available=seen.is_available,
@@ -367,7 +369,7 @@ def ping_shape(agreement: Agreement, seen: Availability, at: int) -> operating.P
 
 
 def incident_shape(
-    incident: Incident, concerned: Mapping[str, int] | None = None
+    incident: Incident, concerned: Mapping[str, int] | None, partner_name: str | None
 ) -> operating.Incident:
     """Something for an operator; of trouble with a partner, how many messages it concerns."""
     counts = {word(OutboundStatus(name)): count for name, count in (concerned or {}).items()}
@@ -376,6 +378,7 @@ def incident_shape(
         role=word(incident.role),
         from_party=incident.pair.from_party,
         to_party=incident.pair.to_party,
+        partner_name=partner_name,
         reason=incident.reason,
         message_id=incident.message_id,
         is_trouble=incident.is_trouble,

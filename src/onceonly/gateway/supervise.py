@@ -1,9 +1,11 @@
 """One gateway process from start to end: listen, sweep, publish, drain, or fail-stop.
 
 A SIGTERM or SIGINT drains: no new transmission or package begins, what is under way ends, the
-journal is published and the store closed, all within five seconds. A SIGHUP changes nothing. The
-first I/O error of the store or its spool stops the process at once with a non-zero exit code: an
-fsync is never tried again (R-22). A log that cannot be written never delays the end (R-47).
+journal is published and the store closed, all within five seconds. A SIGHUP reads the configuration
+file again and takes it over, or changes nothing where the file is wrong; a SIGUSR1 opens the log
+file again. The first I/O error of the store or its spool stops the process at once with a non-zero
+exit code: an fsync is never tried again (R-22). A log that cannot be written never delays the end
+(R-47).
 """
 
 import asyncio
@@ -30,8 +32,9 @@ from onceonly.gateway.collector import look_seldom
 from onceonly.gateway.config import Configuration
 from onceonly.gateway.descriptors import shares
 from onceonly.gateway.life import Life
-from onceonly.gateway.log_stream import LogStream
+from onceonly.gateway.log_stream import LogFile, LogStream
 from onceonly.gateway.open_files import find_open
+from onceonly.gateway.reload import reload_on_signal
 from onceonly.gateway.transports import Listeners
 from onceonly.gateway.visible import show_others, visible
 from onceonly.gateway.wiring import Gateway, clock_of, join, open_store
@@ -60,23 +63,31 @@ def serve(configuration: Configuration) -> int:
     _occupy_standard_descriptors()
     # From the start: a terminal that is closed would end the process before its loop exists.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    stream = LogStream(sys.stderr.fileno() if sys.stderr is not None else STANDARD_DESCRIPTORS[-1])
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+    log_file = None if configuration.log_file is None else LogFile(configuration.log_file)
+    stream = LogStream(_stderr() if log_file is None else log_file.descriptor)
     with contextlib.redirect_stderr(stream):
         configure_log(cast("TextIO", stream))
         try:
-            return _serve_over_store(configuration, stream)
+            return _serve_over_store(configuration, stream, log_file)
         finally:
             stream.settle(LAST_WORDS_S)
 
 
-def _serve_over_store(configuration: Configuration, stream: LogStream) -> int:
+def _stderr() -> int:
+    return sys.stderr.fileno() if sys.stderr is not None else STANDARD_DESCRIPTORS[-1]
+
+
+def _serve_over_store(
+    configuration: Configuration, stream: LogStream, log_file: LogFile | None
+) -> int:
     _allow_many_files()
     store = open_store(configuration, clock_of(configuration))
     for one in find_open(configuration):
         log.warning("open to other users", **asdict(one))
     if configuration.api_token is not None:
         log.warning("api_token is a key with every right, for everybody; see `onceonly key create`")
-    supervisor = _Supervisor(configuration, store, stream)
+    supervisor = _Supervisor(configuration, store, stream, log_file)
     try:
         return asyncio.Runner(loop_factory=_new_loop).run(supervisor.run())
     finally:
@@ -138,23 +149,29 @@ class _ApiServer(uvicorn.Server):
 
 
 class _Supervisor:
-    def __init__(self, configuration: Configuration, store: Any, stream: LogStream) -> None:
+    def __init__(
+        self, configuration: Configuration, store: Any, stream: LogStream, log_file: LogFile | None
+    ) -> None:
         self._configuration = configuration
         self._store = store
         self._stream = stream
+        self._log_file = log_file
         self._stop = asyncio.Event()
         self._bugs: Bugs | None = None
+        self._gateway: Gateway | None = None
 
     async def run(self) -> int:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stop.set)
         loop.add_signal_handler(signal.SIGHUP, self._note_hangup)
+        loop.add_signal_handler(signal.SIGUSR1, self._reopen_log)
         loop.set_exception_handler(self._note_bug)
         gateway = join(self._configuration, self._store, self._fail)
         self._bugs = gateway.bugs
         life = Life(gateway)
         listeners = Listeners()
+        gateway.reload.attach(listeners)
         try:
             async with contextlib.AsyncExitStack() as api:
 
@@ -168,6 +185,7 @@ class _Supervisor:
                     await api.enter_async_context(self._api(gateway))
 
                 await life.start(listen)
+                self._gateway = gateway
                 look_seldom()
                 log.info("ready", listen=self._configuration.listen, api=self._configuration.api)
                 await life.live(self._stop)
@@ -193,7 +211,22 @@ class _Supervisor:
             os._exit(1)
 
     def _note_hangup(self) -> None:
-        log.info("SIGHUP changes nothing; a restart reads the configuration")
+        gateway = self._gateway
+        if gateway is None or self._stop.is_set():
+            log.info("SIGHUP changes nothing while the gateway starts or stops")
+            return
+        gateway.tasks.start(reload_on_signal(gateway.reload), place="reloading")
+
+    def _reopen_log(self) -> None:
+        """Apart from SIGHUP: a log is rotated every night, whatever the configuration says."""
+        if self._log_file is None:
+            return
+        try:
+            self._log_file.reopen()
+        except OSError as error:
+            log.warning("log file not opened again", error=str(error))
+        else:
+            log.info("log file opened again")
 
     def _note_bug(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """Note a bug in a transport: its caller got no answer or a 500, all others go on (R-43).

@@ -4,26 +4,28 @@ Knows the tables of the configuration, and nothing about what is sent. A gateway
 transport and be answered by another: both addresses are in agreements.
 """
 
+import ssl
 from math import ceil
 from typing import Protocol
 from urllib.parse import urlsplit
 
 from onceonly.gateway.certificates import calling_tls, listening_tls
 from onceonly.gateway.clock import Clock
-from onceonly.gateway.config import Amqp, Configuration, Smtp, StartTls, Tls
+from onceonly.gateway.config import Amqp, Configuration, Smtp, StartTls
 from onceonly.gateway.descriptors import shares
 from onceonly.gateway.incoming.receiver import HEADERS_BYTES
 from onceonly.gateway.mail import MailTransport
+from onceonly.message.word import Word
 from onceonly.transport.broker.client import AmqpTransport
-from onceonly.transport.broker.consumer import consume_amqp
+from onceonly.transport.broker.consumer import AmqpConsumer, consume_amqp
 from onceonly.transport.broker.link import AmqpAccess
 from onceonly.transport.http.client import HttpTransport
 from onceonly.transport.http.limits import HttpClientLimits, HttpLimits
-from onceonly.transport.http.server import serve_http
+from onceonly.transport.http.server import HttpServer, Renewal, serve_http
 from onceonly.transport.mail.client import SmtpTransport
 from onceonly.transport.mail.limits import MAIL_SHARE, SmtpClientLimits, SmtpLimits
 from onceonly.transport.mail.reception import DropAutomatic
-from onceonly.transport.mail.server import Credentials, Door, serve_smtp
+from onceonly.transport.mail.server import Credentials, Door, SmtpServer, serve_smtp
 from onceonly.transport.schemes import SchemeTransport
 from onceonly.transport.transport import NoteRefusal, Receive, Transport
 
@@ -46,27 +48,64 @@ class Listener(Protocol):
         ...
 
 
-def sending_transport(configuration: Configuration, clock: Clock) -> SchemeTransport:
+class Contexts(Word):
+    """What the `[tls]` table amounts to: read from its files once for each start and reload."""
+
+    calling: ssl.SSLContext
+    listening: ssl.SSLContext | None
+
+
+def contexts_of(configuration: Configuration) -> Contexts:
+    """Raises `OSError` for certificates that cannot be used."""
+    return Contexts(calling_tls(configuration.tls), listening_tls(configuration.tls))
+
+
+class Senders(SchemeTransport):
+    """All transports that send; new TLS and passwords can be put into them while they send."""
+
+    def __init__(self, configuration: Configuration, clock: Clock) -> None:
+        tls = calling_tls(configuration.tls)
+        most = min(HttpClientLimits().connections_max, shares().calls)
+        self._http = HttpTransport(limits=HttpClientLimits(connections_max=most), tls=tls)
+        transports: list[Transport] = [self._http]
+        self._mail: SmtpTransport | None = None
+        smtp = configuration.smtp
+        if smtp is not None and smtp.relay is not None:
+            self._mail = _relaying(smtp, smtp.relay, tls, clock)
+            transports.append(MailTransport(self._mail))
+        # It connects only when something is sent to a broker, and a reload may ask for that.
+        access = _access_of(configuration.amqp, tls)
+        self._amqp = AmqpTransport(access=access, pause=clock.pause)
+        transports.append(self._amqp)
+        super().__init__(transports)
+
+    def renew(self, configuration: Configuration, tls: ssl.SSLContext) -> None:
+        """Make new connections under `tls` and with the passwords of the configuration."""
+        self._http.renew(tls)
+        self._amqp.renew(_access_of(configuration.amqp, tls))
+        smtp = configuration.smtp
+        if self._mail is not None and smtp is not None and smtp.relay is not None:
+            is_in_clear = _is_in_clear(smtp, smtp.relay)
+            self._mail.renew(
+                tls=None if is_in_clear else tls, user=smtp.user, password=smtp.password
+            )
+
+
+def sending_transport(configuration: Configuration, clock: Clock) -> Senders:
     """All transports that send. Raises `OSError` for certificates that cannot be used."""
-    most = min(HttpClientLimits().connections_max, shares().calls)
-    limits = HttpClientLimits(connections_max=most)
-    transports: list[Transport] = [HttpTransport(limits=limits, tls=calling_tls(configuration.tls))]
-    smtp = configuration.smtp
-    if smtp is not None and smtp.relay is not None:
-        transports.append(MailTransport(_relaying(smtp, smtp.relay, configuration.tls, clock)))
-    if any(agreement.send_to.startswith("amqp") for agreement in configuration.agreements):
-        access = _access_of(configuration.amqp, configuration.tls)
-        transports.append(AmqpTransport(access=access, pause=clock.pause))
-    return SchemeTransport(transports)
+    return Senders(configuration, clock)
 
 
-def _relaying(smtp: Smtp, relay: str, tls: Tls | None, clock: Clock) -> SmtpTransport:
+def _is_in_clear(smtp: Smtp, relay: str) -> bool:
+    return smtp.starttls is StartTls.NEVER and not relay.startswith("smtps:")
+
+
+def _relaying(smtp: Smtp, relay: str, tls: ssl.SSLContext, clock: Clock) -> SmtpTransport:
     assert smtp.mailbox is not None, "configuration has required it"
-    is_in_clear = smtp.starttls is StartTls.NEVER and not relay.startswith("smtps:")
     return SmtpTransport(
         relay,
         smtp.mailbox,
-        tls=None if is_in_clear else calling_tls(tls),
+        tls=None if _is_in_clear(smtp, relay) else tls,
         is_tls_required=smtp.starttls is StartTls.REQUIRE,
         user=smtp.user,
         password=smtp.password,
@@ -74,10 +113,10 @@ def _relaying(smtp: Smtp, relay: str, tls: Tls | None, clock: Clock) -> SmtpTran
     )
 
 
-def _access_of(amqp: Amqp | None, tls: Tls | None) -> AmqpAccess:
+def _access_of(amqp: Amqp | None, tls: ssl.SSLContext) -> AmqpAccess:
     if amqp is None:
-        return AmqpAccess(tls=calling_tls(tls))
-    return AmqpAccess(amqp.user, amqp.password, calling_tls(tls))
+        return AmqpAccess(tls=tls)
+    return AmqpAccess(amqp.user, amqp.password, tls)
 
 
 class Listeners:
@@ -85,6 +124,9 @@ class Listeners:
 
     def __init__(self) -> None:
         self._listeners: list[Listener] = []
+        self._http: HttpServer | None = None
+        self._mail: SmtpServer | None = None
+        self._consumer: AmqpConsumer | None = None
 
     async def open(
         self,
@@ -98,7 +140,7 @@ class Listeners:
         Raises `OSError` if an address is taken or a certificate cannot be used; those that listen
         already are closed by `close`.
         """
-        tls = listening_tls(configuration.tls)
+        tls = contexts_of(configuration)
         is_https = configuration.listen.startswith("https:")
         most = shares().connections
         limits = HttpLimits(
@@ -112,9 +154,10 @@ class Listeners:
             receive,
             note_refusal=note_refusal,
             limits=limits,
-            tls=tls if is_https else None,
+            tls=tls.listening if is_https else None,
             also_called=[configuration.uri],
         )
+        self._http = http if is_https else None
         self._listeners.append(http)
         smtp = configuration.smtp
         if smtp is not None and smtp.listen is not None:
@@ -122,7 +165,7 @@ class Listeners:
             mail = await serve_smtp(
                 smtp.listen,
                 receive,
-                door=door_of(smtp, configuration.tls),
+                door=door_of(smtp, tls.listening),
                 drop_automatic=drop_automatic,
                 note_refusal=note_refusal,
                 limits=SmtpLimits(
@@ -132,12 +175,32 @@ class Listeners:
                     connections_per_address_max=configuration.limits.connections_per_address_max,
                 ),
             )
+            self._mail = mail
             self._listeners.append(mail)
         amqp = configuration.amqp
         if amqp is not None and amqp.listen is not None:
-            access = _access_of(amqp, configuration.tls)
-            consumer = consume_amqp(amqp.listen, receive, access=access)
-            self._listeners.append(consumer)
+            access = _access_of(amqp, tls.calling)
+            self._consumer = consume_amqp(amqp.listen, receive, access=access)
+            self._listeners.append(self._consumer)
+
+    async def prepare(self, configuration: Configuration, tls: Contexts) -> "Entry":
+        """Everything that letting partners in under these contexts and passwords takes.
+
+        Raises `OSError` with nothing changed.
+        """
+        http = None
+        if self._http is not None and tls.listening is not None:
+            http = await self._http.prepare(tls.listening)
+        return Entry(configuration, tls, http)
+
+    async def take(self, entry: "Entry") -> None:
+        """Let partners in by it from now on; what is open stays as it is."""
+        if entry.http is not None:
+            await entry.http.take()
+        if self._mail is not None and entry.configuration.smtp is not None:
+            self._mail.renew(door_of(entry.configuration.smtp, entry.tls.listening))
+        if self._consumer is not None:
+            self._consumer.renew(_access_of(entry.configuration.amqp, entry.tls.calling))
 
     async def close(self, grace_s: float) -> None:
         """Close all, one after the other; the grace is for each."""
@@ -145,15 +208,28 @@ class Listeners:
             await listener.close(grace_s)
 
 
-def door_of(smtp: Smtp, tls: Tls | None) -> Door:
-    """For which mailbox we take mail, and from whom. Raises `OSError`."""
+class Entry(Word):
+    """How partners are let in after a reload; see `Listeners.prepare`."""
+
+    configuration: Configuration
+    tls: Contexts
+    http: Renewal | None
+
+    def drop(self) -> None:
+        """It is not wanted after all."""
+        if self.http is not None:
+            self.http.drop()
+
+
+def door_of(smtp: Smtp, tls: ssl.SSLContext | None) -> Door:
+    """For which mailbox we take mail, and from whom."""
     assert smtp.mailbox is not None, "configuration has required it"
     credentials = None
     if smtp.listen_user is not None and smtp.listen_password is not None:
         credentials = Credentials(smtp.listen_user, smtp.listen_password)
     return Door(
         smtp.mailbox,
-        tls=None if smtp.starttls is StartTls.NEVER else listening_tls(tls),
+        tls=None if smtp.starttls is StartTls.NEVER else tls,
         is_tls_required=smtp.starttls is StartTls.REQUIRE,
         credentials=credentials,
     )

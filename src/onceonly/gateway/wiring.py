@@ -46,9 +46,10 @@ from onceonly.gateway.relaying.relay import Relay
 from onceonly.gateway.relaying.transits import Transits
 from onceonly.gateway.relaying.upstream import Upstream
 from onceonly.gateway.relaying.whereabouts import Whereabouts
+from onceonly.gateway.reload import Reload
 from onceonly.gateway.surroundings import Surroundings
 from onceonly.gateway.tasks import Tasks
-from onceonly.gateway.transports import sending_transport
+from onceonly.gateway.transports import Senders, sending_transport
 from onceonly.gateway.webhooks.posting import Poster
 from onceonly.gateway.webhooks.webhook import Told
 from onceonly.gateway.webhooks.webhooks import Webhooks
@@ -89,6 +90,7 @@ class Gateway:
     bulks: Bulks
     operations: Operations
     purge: Purge
+    reload: Reload
     clock: Clock
     tasks: Tasks
     backups: Backups
@@ -190,6 +192,10 @@ def join(
     folders = _folders(configuration, desk, submissions, around.spool, tasks, bugs)
     webhooks = _webhooks(configuration, desk, tasks, bugs)
     keys = _keys(configuration, office, tasks)
+    purge = Purge(
+        office=office, store=store, spool=around.spool, retention=_retention(configuration)
+    )
+    reload = _reload(configuration, desk, office, purge, around)
     return Gateway(
         configuration=configuration,
         store=store,
@@ -208,9 +214,8 @@ def join(
         following=following,
         bulks=bulks,
         operations=operations,
-        purge=Purge(
-            office=office, store=store, spool=around.spool, retention=_retention(configuration)
-        ),
+        purge=purge,
+        reload=reload,
         clock=around.clock,
         tasks=tasks,
         backups=backups,
@@ -230,6 +235,9 @@ def join(
             webhooks=webhooks,
             office=office,
             keys=keys,
+            reload=reload,
+            purge=purge,
+            tasks=tasks,
             payload_bytes_max=configuration.payload_bytes_max,
         ),
         access=_access(configuration, keys, denials),
@@ -381,6 +389,20 @@ def _access(configuration: Configuration, keys: Keys, denials: Denials) -> Acces
         caller_of=keys.caller_of,
         note_denied=denials.note,
         hosts=configuration.api_hosts,
+    )
+
+
+def _reload(
+    configuration: Configuration, desk: Desk, office: Office, purge: Purge, around: Surroundings
+) -> Reload:
+    return Reload(
+        configuration=configuration,
+        desk=desk,
+        office=office,
+        purge=purge,
+        senders=around.transport if isinstance(around.transport, Senders) else None,
+        house_of=house_of,
+        retention_of=_retention,
     )
 
 

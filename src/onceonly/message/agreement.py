@@ -35,6 +35,8 @@ class Agreement(Word, kw_only=True):
     methods_supported: tuple[str, ...] = ()
     """Methods of reliable messaging that the partner's MSH supports, as URIs (seed 001
     §2.1.1.3); empty where the agreement does not say."""
+    name: str | None = None
+    """What people call the partner; it is shown, and never sent or compared."""
     is_route: bool = False
     """It is a route in accept mode, seen from the sending side: the messages are those of others,
     and their packages were made when we accepted them (R-13)."""

@@ -125,6 +125,9 @@ class Event(StrEnum):
     """A bug of ours met something that a peer sent or answered; `reason` says what (R-43)."""
     STARTED = "Started"
     """The gateway opened the store under a new epoch."""
+    RECONFIGURED = "Reconfigured"
+    """The gateway took over a changed configuration file while it ran; `reason` says who asked, and
+    what changed."""
     STOPPED = "Stopped"
     """The gateway drained and closed the store."""
     DRILL = "Drill"

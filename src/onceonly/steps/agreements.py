@@ -77,6 +77,11 @@ class Agreements:
         """Some agreement with this partner, by any of its PartyIds."""
         return next(iter(self._by_party.get(party, ())), None)
 
+    def name_of(self, party: str) -> str | None:
+        """What people call the partner with this PartyId, if its agreements say so."""
+        agreement = self.find_with(party)
+        return None if agreement is None else agreement.name
+
     def choose(
         self, to: str, agreement_id: str | None, own: frozenset[str] | None = None
     ) -> Agreement:

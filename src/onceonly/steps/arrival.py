@@ -8,10 +8,12 @@ from collections.abc import Sequence
 from onceonly.journal.record import Record
 from onceonly.message.agreement import Agreement
 from onceonly.message.digest import Digests
+from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey, Pair
 from onceonly.message.message import SyncReplyMode
 from onceonly.message.package import Package
+from onceonly.message.printable import quoted
 from onceonly.message.signals import AckStatus, Assurance
 from onceonly.message.terms import ResponseChoice
 from onceonly.message.word import Word, changed
@@ -81,7 +83,7 @@ class ArrivalVerdict(Released):
 def store(
     txn: Transaction, ground: Ground, received: Received, *, is_awaited: bool
 ) -> ArrivalVerdict:
-    """Decide and store. Reads first, then writes.
+    """Decide and store. Reads first, then writes. Raises `RemoteError` as `_check_still_agreed`.
 
     `is_awaited`: a caller already waits for the application's response to this message.
     """
@@ -103,6 +105,7 @@ def store(
     )
     verdict = ArrivalVerdict(reception.case, reception.effects)
     if reception.case is Case.NEW:
+        _check_still_agreed(ground, admitted.agreement)
         verdict = _keep(txn, ground, received, reception)
     elif AcknowledgeAnew() in reception.effects:
         response = _acknowledgment(ground, received, entry)
@@ -177,6 +180,16 @@ def arrival_of(received: Received, mode: SyncReplyMode) -> Arrival:
         received.digests.header,
         stamp_of(message, hop.ack_requested),
     )
+
+
+def _check_still_agreed(ground: Ground, agreement: Agreement) -> None:
+    """Raise `RemoteError` if a reload took the agreement away while the payloads came in."""
+    if ground.house.agreements.find_ours(agreement.id) is None:
+        raise RemoteError(
+            ErrorCode.VALUE_NOT_RECOGNIZED,
+            f"agreement {quoted(agreement.id)} is not known here any more; expected is the id that"
+            " both parties agreed on, and have in their configurations",
+        )
 
 
 def _keep(

@@ -70,6 +70,11 @@ def _response(ground: Ground, subject: Subject) -> Package:
 def _store_both(txn: Transaction, ground: Ground, passage: Passage, response: Package) -> Leaving:
     """Store the message twice: as received, to recognise repeats, and as one to send."""
     message, terms, now = passage.message, passage.route.terms, ground.now
+    if ground.house.routes.find(passage.route.id) is None:
+        # Taken away by a reload while the payloads came in; whoever comes again finds what is left.
+        raise RemoteError(
+            ErrorCode.TRANSIENT_ERROR, f"route {passage.route.id!r} is configured no more"
+        )
     if not room_left(txn, ground.house):
         waiting = txn.count_waiting()
         raise RemoteError(ErrorCode.TRANSIENT_ERROR, f"{waiting} messages wait for a verdict here")

@@ -1,9 +1,9 @@
 """What a step knows besides its transaction: who this gateway is, the instant, random digits."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from hashlib import sha256
 
-from onceonly.message.agreement import Agreement
+from onceonly.message.agreement import Agreement, Route
 from onceonly.message.identity import PartyId
 from onceonly.message.instant import Now
 from onceonly.message.word import Word
@@ -28,12 +28,30 @@ class House(Word):
     rows: Rows
     queued_max: int
     """Most messages that may wait for a verdict (R-27)."""
+    former: Mapping[str, Agreement] = {}
+    """Agreements that a reload took away since the start, by id. Nothing new comes under them; but
+    a message that had its verdict may still have a transmission, whose end is written down."""
+    former_routes: Mapping[str, Route] = {}
+    """Routes that a reload took away since the start."""
 
     def agreement(self, agreement_id: str) -> Agreement:
-        """The agreement of a message without a verdict; the start checked that it is configured."""
+        """The agreement of a stored message, though a reload may have taken it away.
+
+        The start and every reload check that a message without a verdict has one.
+        """
         agreement = self.agreements.find(agreement_id)
+        if agreement is None:
+            agreement = self.former.get(agreement_id)
         assert agreement is not None, f"a stored message names agreement {agreement_id!r}"
         return agreement
+
+    def route(self, route_id: str) -> Route:
+        """The route of a copy on its way, though a reload may have taken it away."""
+        route = self.routes.find(route_id)
+        if route is None:
+            route = self.former_routes.get(route_id)
+        assert route is not None, f"a message in transit was looked up by route {route_id!r}"
+        return route
 
 
 class Ground(Word):

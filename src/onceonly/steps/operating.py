@@ -69,6 +69,7 @@ def send_again(
     pair = txn.get_sending_pair(entry.pair)
     view = txn.find_outbound_view(message_id)
     assert view is not None, "its entry is there"
+    _check_agreed(ground, entry)
     if can_resend(txn, ground, entry) and not is_anyway and view.resent_as is None:
         return [resend(entry, pair, reason)]
     agreement = ground.house.agreements.find(entry.agreement_id)
@@ -97,9 +98,13 @@ def inquire(txn: Transaction, ground: Ground, message_id: str) -> Sequence[Work]
 
 
 def take_up(txn: Transaction, ground: Ground, message_id: str, reason: str) -> Sequence[Work]:
-    """Let an outbound message that was parked go on (R-43). Raises `LocalError` (NotParked)."""
-    del ground
+    """Let an outbound message that was parked go on (R-43).
+
+    Raises `LocalError` (NotParked, NotResendable).
+    """
     view = txn.find_outbound_view(message_id)
+    if view is not None:
+        _check_agreed(ground, _found(txn, message_id))
     if view is not None and view.resent_as is not None:
         raise LocalError("NotParked", f"its content was sent again already, as {view.resent_as}")
     return [TakeUpWork(message_id, reason)]
@@ -131,6 +136,14 @@ def _found(txn: Transaction, message_id: str) -> OutboundEntry:
     if entry is None:
         raise LocalError("NotFound", f"no outbound message {message_id!r}")
     return entry
+
+
+def _check_agreed(ground: Ground, entry: OutboundEntry) -> None:
+    """Nothing goes out under an agreement that the configuration has no more."""
+    if ground.house.agreements.find(entry.agreement_id) is None:
+        raise LocalError(
+            "NotResendable", f"its agreement {entry.agreement_id!r} is not configured any more"
+        )
 
 
 def _check_ours(ground: Ground, entry: OutboundEntry) -> None:

@@ -56,7 +56,7 @@ class Submitted(Released):
 def submit(txn: Transaction, ground: Ground, draft: Draft, names: Names) -> Submitted:
     """Store the message and queue it on its pair, unless it was submitted before.
 
-    Raises `LocalError` (MessageIdTaken, IdempotencyKeyTaken, QueueFull).
+    Raises `LocalError` (MessageIdTaken, IdempotencyKeyTaken, UnknownAgreement, QueueFull).
     """
     digest = content_digest(draft.message.payloads)
     earlier = _find_earlier(txn, names)
@@ -66,6 +66,10 @@ def submit(txn: Transaction, ground: Ground, draft: Draft, names: Names) -> Subm
         if names.message_id is None and goes_again_by_key(earlier):
             return _submit_again(txn, ground, earlier_id)
         return Submitted(Receipt(earlier_id, is_replayed=True))
+    agreement_id = draft.message.agreement_id
+    if ground.house.agreements.find_ours(agreement_id) is None:
+        # Taken away by a reload while the payloads came in.
+        raise LocalError("UnknownAgreement", f"agreement {agreement_id!r} is configured no more")
     check_room(txn, ground.house)
     leaving = enter(txn, ground, draft, digest, key=names.idempotency_key)
     return Submitted(Receipt(draft.message.message_id, is_replayed=False), leaving=leaving)

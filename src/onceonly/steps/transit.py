@@ -155,10 +155,8 @@ def spoken_of(found: Sequence[TransitEntry], header: SignalHeader) -> TransitEnt
 
 def subject_of(house: House, entry: TransitEntry) -> Subject:
     """The message, with everything that a signal upstream about it needs."""
-    route = house.routes.find(entry.route_id)
-    assert route is not None, f"a message in transit was looked up by route {entry.route_id!r}"
     return Subject(
-        route,
+        house.route(entry.route_id),
         entry.key,
         entry.agreement_id,
         entry.conversation_id,

@@ -464,8 +464,8 @@ VERDICTS = (
         ),
         Edit(
             "gateway/incoming/receiver.py",
-            "if find_spoken_of(snapshot, self._house, signal.header, profile, caller) is None:",
-            "if snapshot.find_outbound(signal.header.ref_to_message_id) is None:",
+            "find_spoken_of(snapshot, self._desk.house, signal.header, profile, caller) is None:",
+            "snapshot.find_outbound(signal.header.ref_to_message_id) is None:",
         ),
     ),
     Mutant(

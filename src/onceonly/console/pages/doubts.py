@@ -4,7 +4,7 @@ import asyncio
 from typing import Final
 
 from onceonly.api import operations
-from onceonly.api.messages import MessageDetail, MessagePath, MessagesQuery
+from onceonly.api.messages import MessageDetail, MessagePath, MessagesQuery, WaitQuery
 from onceonly.console import choices
 from onceonly.console.calls import NOTHING, ApiRefused, twin_of
 from onceonly.console.choices import Advice
@@ -43,7 +43,7 @@ async def doubts(visit: Visit) -> Page:
 async def _evidence(visit: Visit, message_id: str) -> Doubt | None:
     path = MessagePath(message_id=message_id)
     try:
-        detail = await visit.calls.ask(operations.GET_MESSAGE, path, NOTHING)
+        detail = await visit.calls.ask(operations.GET_MESSAGE, path, WaitQuery())
     except ApiRefused:
         # It was purged between the two calls.
         return None

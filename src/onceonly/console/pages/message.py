@@ -1,9 +1,9 @@
 """One message: where it stands, its way in lanes, what is to come, and what can be done."""
 
 from onceonly.api import operations
-from onceonly.api.messages import MessagePath
+from onceonly.api.messages import MessagePath, WaitQuery
 from onceonly.console import choices
-from onceonly.console.calls import NOTHING, twin_of
+from onceonly.console.calls import twin_of
 from onceonly.console.page import Page, Visit, command
 from onceonly.console.timeline import ahead_of, steps_of
 
@@ -11,7 +11,7 @@ from onceonly.console.timeline import ahead_of, steps_of
 async def message(visit: Visit) -> Page:
     """An outbound message."""
     path = MessagePath(message_id=visit.get("id") or "?")
-    detail = await visit.calls.ask(operations.GET_MESSAGE, path, NOTHING)
+    detail = await visit.calls.ask(operations.GET_MESSAGE, path, WaitQuery())
     steps, left_out = steps_of(detail.timeline)
     return Page(
         template="message.html",
@@ -24,7 +24,7 @@ async def message(visit: Visit) -> Page:
             "deeds": choices.of_message(detail),
             "advice": choices.advice_for(detail) if detail.state == "in_doubt" else None,
         },
-        twin=twin_of(operations.GET_MESSAGE, path, NOTHING),
+        twin=twin_of(operations.GET_MESSAGE, path, WaitQuery()),
         command=command("onceonly", "message", "show", detail.message_id),
         is_live=not detail.is_final or detail.state == "in_doubt",
     )

@@ -65,6 +65,7 @@ from onceonly.gateway.api.list_calls import (
 from onceonly.gateway.api.openapi import openapi_document
 from onceonly.gateway.api.ownership import Ownership, owned, unknown_message
 from onceonly.gateway.api.paths import PathRoute, on_steps, route_of
+from onceonly.gateway.api.purge_calls import PurgeCalls
 from onceonly.gateway.api.reading import (
     header_json,
     json_object,
@@ -75,6 +76,7 @@ from onceonly.gateway.api.reading import (
     submission_of,
     too_large,
 )
+from onceonly.gateway.api.reload_calls import ReloadCalls
 from onceonly.gateway.api.serving import Asked, Call, calls_of, item_of, serves
 from onceonly.gateway.api.webhook_calls import WebhookCalls
 from onceonly.gateway.application.bulk import Bulks
@@ -87,6 +89,9 @@ from onceonly.gateway.backups import Backups
 from onceonly.gateway.folders.folders import Folders
 from onceonly.gateway.keys import Keys
 from onceonly.gateway.office import Office
+from onceonly.gateway.purge import Purge
+from onceonly.gateway.reload import Reload
+from onceonly.gateway.tasks import Tasks
 from onceonly.gateway.webhooks.webhooks import Webhooks
 from onceonly.message.errors import LocalError
 from onceonly.message.identity import Pair
@@ -108,7 +113,16 @@ READERS_MAX = 4
 
 
 class Api(
-    ListCalls, JobCalls, BackupCalls, FolderCalls, WebhookCalls, EventCalls, BulkCalls, KeyCalls
+    ListCalls,
+    JobCalls,
+    BackupCalls,
+    FolderCalls,
+    WebhookCalls,
+    EventCalls,
+    BulkCalls,
+    KeyCalls,
+    ReloadCalls,
+    PurgeCalls,
 ):
     """The routes over the parts that they read."""
 
@@ -128,6 +142,9 @@ class Api(
         webhooks: Webhooks,
         office: Office,
         keys: Keys,
+        reload: Reload,
+        purge: Purge,
+        tasks: Tasks,
         payload_bytes_max: int,
     ) -> None:
         self._store = store
@@ -143,6 +160,9 @@ class Api(
         self._webhooks = webhooks
         self._office = office
         self._keys = keys
+        self._reload = reload
+        self._purge = purge
+        self._tasks = tasks
         self._payload_bytes_max = payload_bytes_max
         self._readers = asyncio.Semaphore(READERS_MAX)
 
@@ -497,7 +517,10 @@ class Api(
         snapshot = self._snapshot
         page = snapshot.search(paged(incident_filter(asked.query), asked.query))
         incidents = tuple(
-            shapes.incident_shape(one, _concerned(snapshot, one)) for one in page.items
+            shapes.incident_shape(
+                one, _concerned(snapshot, one), self._operations.name_of(one.role, one.pair)
+            )
+            for one in page.items
         )
         shown = operating.Incidents(
             incidents=incidents, next_after=page.next_after, is_cut=page.is_cut

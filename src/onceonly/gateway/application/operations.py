@@ -52,7 +52,6 @@ class Operations:
         self._configuration = configuration
         self._desk = desk
         self._store = store
-        self._agreements = desk.house.agreements
         self._inquiries = inquiries
         self._hand_overs = hand_overs
         self._relay = relay
@@ -182,7 +181,9 @@ class Operations:
 
         Raises `LocalError` (UnknownPartner).
         """
-        agreements = [one for one in self._agreements if partner in map(str, one.their_ids)]
+        agreements = [
+            one for one in self._desk.house.agreements if partner in map(str, one.their_ids)
+        ]
         if not agreements:
             raise LocalError("UnknownPartner", f"no agreement is with {partner!r}")
         pings = [
@@ -199,7 +200,7 @@ class Operations:
         """Every pair that the agreements allow or the store knows, in order."""
         known = {(view.role, view.pair): view for view in self._desk.snapshot().list_pairs()}
         terms: dict[tuple[Role, Pair], DeliveryTerms | None] = dict.fromkeys(known)
-        for agreement in self._agreements:
+        for agreement in self._desk.house.agreements:
             there = Pair(agreement.our_party, agreement.their_party)
             back = Pair(agreement.their_party, agreement.our_party)
             terms[Role.SENDER, there] = agreement.terms
@@ -209,8 +210,16 @@ class Operations:
         for role, pair in sorted(terms):
             view = known.get((role, pair)) or _fresh(role, pair, snapshot)
             outcomes = [snapshot.list_outcomes(one, 1) for one in view.in_flight]
-            shapes.append(partner_shape(view, terms[role, pair], chain.from_iterable(outcomes)))
+            name = self.name_of(role, pair)
+            shapes.append(
+                partner_shape(view, terms[role, pair], chain.from_iterable(outcomes), name)
+            )
         return tuple(shapes)
+
+    def name_of(self, role: Role, pair: Pair) -> str | None:
+        """What people call the partner of the pair, if its agreements say so."""
+        partner = pair.to_party if role is Role.SENDER else pair.from_party
+        return self._desk.house.agreements.name_of(partner)
 
     async def suspend(self, partner: str, reason: str) -> tuple[PartnerPair, ...]:
         """Suspend sending to a partner. Raises `LocalError` (UnknownPartner)."""
@@ -237,7 +246,7 @@ class Operations:
         """
         self._pairs_with(partner)
         resent = 0
-        for agreement in self._agreements:
+        for agreement in self._desk.house.agreements:
             if partner in map(str, agreement.their_ids) and not agreement.is_route:
                 while count := await self._resend_some(agreement.id):
                     resent += count
@@ -258,7 +267,7 @@ class Operations:
     def _pairs_with(self, partner: str) -> list[Pair]:
         pairs = {
             Pair(agreement.our_party, agreement.their_party)
-            for agreement in self._agreements
+            for agreement in self._desk.house.agreements
             if partner in map(str, agreement.their_ids)
         }
         if not pairs:

@@ -205,6 +205,14 @@ AGREEMENT_KEYS = table_of(
         section="seed 000 §2.1.3",
     ),
     Key(
+        "name",
+        read.short_text,
+        "a text of at most 100 characters",
+        "What people call the partner, shown beside its PartyId; the same in all agreements with "
+        "it. It is never sent.",
+        section="ours",
+    ),
+    Key(
         "party",
         read.parties,
         "some of the ids of [gateway] party",

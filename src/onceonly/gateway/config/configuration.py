@@ -102,6 +102,15 @@ class Configuration:
         """The certificate that the API shows; None: it is plain HTTP."""
         return None if self.api_tls is None else self.api_tls.certificate
 
+    log_file: Path | None = None
+    """Where log lines go; None: to stderr."""
+    secret_files: tuple[Path, ...] = ()
+    """Files that hold a secret and nothing else."""
+    has_secrets: bool = False
+    """Whether a secret stands in the configuration file itself."""
+    digest: str = "0" * 64
+    """SHA-256 of what was read, in hexadecimal."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientSettings:
@@ -120,6 +129,7 @@ def read_configuration(path: Path) -> Configuration:
     file = ConfigurationFile(path)
     gateway = file.table("gateway")
     party = gateway["party"]
+    _add_agreements(file, gateway)
     agreement_tables = file.tables("agreement")
     agreements = _agreements(agreement_tables, party)
     directory = file.path.parent
@@ -167,6 +177,10 @@ def read_configuration(path: Path) -> Configuration:
         pickups=pickups,
         drops=drops_of(file.tables("drop"), directory, named, pickups),
         webhooks=webhooks_of(file.tables("webhook"), directory),
+        log_file=gateway["log_file"] and directory / gateway["log_file"],
+        secret_files=tuple(file.secrets.files),
+        has_secrets=file.secrets.are_inside,
+        digest=file.digest,
     )
 
 
@@ -186,6 +200,17 @@ def read_client_settings(path: Path) -> ClientSettings:
         api_token=gateway["api_token"],
         lake=_lake_location(gateway["lake"], file.path.parent),
     )
+
+
+def _add_agreements(file: ConfigurationFile, gateway: Table) -> None:
+    """Read the folder of `agreements`, where the file names one."""
+    if gateway["agreements"] is None:
+        return
+    folder = file.path.parent / gateway["agreements"]
+    try:
+        file.add(folder)
+    except OSError as error:
+        gateway.refuse("agreements", f"names {folder}, which cannot be read: {error.strerror}")
 
 
 def _check_gateway(gateway: Table, tls: Tls | None) -> None:
@@ -260,12 +285,12 @@ def _is_one_socket(one: str, other: str) -> bool:
 
 def _agreements(tables: Sequence[Table], party: tuple[PartyId, ...]) -> tuple[Agreement, ...]:
     agreements: dict[str, Agreement] = {}
+    places: dict[str, Table] = {}
     # It is enough to compare with the first agreement between two ids: the later ones fit it.
     between: dict[tuple[PartyId, PartyId], Agreement] = {}
     for table in tables:
         agreement = _agreement(table, party)
-        if agreement.id in agreements:
-            table.refuse("id", f"{agreement.id!r} is there twice")
+        _refuse_twice(table, places)
         agreements[agreement.id] = agreement
         for ids in product(agreement.our_ids, agreement.their_ids):
             other = between.setdefault(ids, agreement)
@@ -286,6 +311,8 @@ def _check_beside_agreement(table: Table, agreement: Agreement, other: Agreement
         ("with", agreement.their_ids, other.their_ids),
         ("party", agreement.our_ids, other.our_ids),
     ):
+        if key == "with" and ids[0] == others[0] and agreement.name != other.name:
+            table.refuse("name", f"is another than in {other.id!r}, which is with the same partner")
         if ids[0] != others[0]:
             table.refuse(
                 key,
@@ -314,21 +341,30 @@ def _agreement(table: Table, party: tuple[PartyId, ...]) -> Agreement:
         entrances=table["entrances"] or (),
         validator=table["validator"],
         methods_supported=table["reliable_messaging_methods_supported"] or (),
+        name=table["name"],
     )
+
+
+def _refuse_twice(table: Table, places: dict[str, Table]) -> None:
+    """Refuse an id that another table has, wherever that is."""
+    name = table["id"]
+    first = places.setdefault(name, table)
+    if first is not table:
+        table.refuse("id", f"{name!r} is there twice; the other is at {first.place_of('id')}")
 
 
 def _routes(
     tables: Sequence[Table], party: tuple[PartyId, ...], agreements: Sequence[Agreement]
 ) -> tuple[Route, ...]:
     routes: dict[str, Route] = {}
+    places: dict[str, Table] = {}
     taken = _Taken(agreements)
     for table in tables:
         route = _route(table)
         for key in ("from", "to"):
             if set(table[key]) & set(party):
                 table.refuse(key, "names one of our own ids: that takes an [[agreement]]")
-        if route.id in routes:
-            table.refuse("id", f"{route.id!r} is there twice")
+        _refuse_twice(table, places)
         taken.take(table, route)
         routes[route.id] = route
     return tuple(routes.values())

@@ -6,12 +6,19 @@ comes from `keys`; which values fit together it does not know.
 
 import re
 import tomllib
+from collections.abc import Iterable
+from hashlib import sha256
+from itertools import chain
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from onceonly.gateway.config.keys import REPEATED, TABLES, Key
+from onceonly.gateway.config.secrets import Secrets
 from onceonly.gateway.config.values import Illegal
 from onceonly.message.errors import OnceonlyError
+
+SUFFIX: Final = ".toml"
+"""Of files in a folder of agreements."""
 
 
 class ConfigurationError(OnceonlyError):
@@ -45,7 +52,8 @@ class Table:
                 self.refuse(None, f"lacks {key.name!r}: {key.legal}")
             return key.default
         try:
-            return key.parse(raw[key.name])
+            value = raw[key.name]
+            return key.parse(self._file.secrets.reveal(value) if key.is_secret else value)
         except Illegal as error:
             self.refuse(key.name, f"{error}; legal: {key.legal}")
 
@@ -65,13 +73,21 @@ class Table:
         """Raise `ConfigurationError` with the line of this key, or of the table if it is None."""
         self._file.refuse(self._name, self._index, key, reason)
 
+    def place_of(self, key: str) -> str:
+        """`FILE:LINE` of the key, or of its table."""
+        return self._file.place_of(self._name, self._index, key)
+
 
 class ConfigurationFile:
-    """The file, read once. Raises `ConfigurationError` if it is not TOML."""
+    """The file, read once. Raises `ConfigurationError` if it is not TOML.
 
-    def __init__(self, path: Path) -> None:
+    `legal` are the tables that it may have.
+    """
+
+    def __init__(self, path: Path, legal: Iterable[str] = TABLES) -> None:
         try:
-            text = path.read_text(encoding="utf-8")
+            content = path.read_bytes()
+            text = content.decode("utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigurationError(str(path), f"cannot be read: {error}") from error
         try:
@@ -81,11 +97,34 @@ class ConfigurationFile:
             where = f"{path}:{place[1]}" if place else str(path)
             raise ConfigurationError(where, f"is not TOML: {error}") from error
         self.path = path.resolve()
+        self.content = content
+        """The bytes that were read."""
+        self.secrets = Secrets(self.path.parent)
+        """The secrets of the tables that were read so far, and where they are kept."""
+        self._legal = tuple(legal)
+        self._others: list[ConfigurationFile] = []
         self._lines = text.splitlines()
         for name in self._tree:
-            if name not in TABLES:
-                legal = ", ".join(_heading(table) for table in TABLES)
+            if name not in self._legal:
+                legal = ", ".join(_heading(table) for table in self._legal)
                 self.refuse(name, 0, None, f"is no table; legal: {legal}")
+
+    def add(self, folder: Path) -> None:
+        """Read the files of the folder, too: their agreements and routes follow ours, by name.
+
+        Hidden files and those that do not end in `.toml` are left alone: editors make such. Raises
+        `ConfigurationError` for a file that cannot be used, and `OSError` for the folder.
+        """
+        paths = [path for path in folder.iterdir() if path.suffix == SUFFIX]
+        shown = [path for path in paths if not path.name.startswith(".")]
+        others = [path for path in sorted(shown) if path.resolve() != self.path]
+        self._others = [ConfigurationFile(path, REPEATED) for path in others]
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all that was read, one file after the other."""
+        files = (self, *self._others)
+        return sha256(b"".join(file.content for file in files)).hexdigest()
 
     def table(self, name: str) -> Table:
         """The table that must be there."""
@@ -98,18 +137,22 @@ class ConfigurationFile:
         return self.table(name) if name in self._tree else None
 
     def tables(self, name: str) -> tuple[Table, ...]:
-        """Every table of that name."""
+        """Every table of that name, those of added files after ours."""
         raw = self._tree.get(name, [])
         if not isinstance(raw, list):
             self.refuse(name, 0, None, f"is written [[{name}]], once per {name}")
-        return tuple(Table(self, name, index, one) for index, one in enumerate(raw))
+        ours = (Table(self, name, index, one) for index, one in enumerate(raw))
+        return (*ours, *chain.from_iterable(other.tables(name) for other in self._others))
 
     def refuse(self, table: str, index: int, key: str | None, reason: str) -> NoReturn:
         """Raise `ConfigurationError` with the line of the key, or of its table."""
-        line = self._line_of(table, index, key)
-        where = str(self.path) if line is None else f"{self.path}:{line}"
         subject = f"[{table}]" if key is None else f"[{table}] {key}"
-        raise ConfigurationError(where, f"{subject} {reason}")
+        raise ConfigurationError(self.place_of(table, index, key), f"{subject} {reason}")
+
+    def place_of(self, table: str, index: int, key: str | None) -> str:
+        """`FILE:LINE` of the key, or of its table; the file alone where it has neither."""
+        line = self._line_of(table, index, key)
+        return str(self.path) if line is None else f"{self.path}:{line}"
 
     def _line_of(self, table: str, index: int, key: str | None) -> int | None:
         """Line of the key, of its table if the key is not there, or None."""

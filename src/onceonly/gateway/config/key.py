@@ -18,6 +18,8 @@ class Key(NamedTuple):
     unit: str = "–"  # noqa: RUF001 - because a table's empty cell is an en dash
     section: str = ""
     """Where the parameter comes from: a section of a seed, a ruling, or ours."""
+    is_secret: bool = False
+    """Its value may also be in a file or in the environment (`secrets`)."""
 
 
 def table_of(*keys: Key) -> dict[str, Key]:

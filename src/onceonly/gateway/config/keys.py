@@ -4,6 +4,7 @@ The reader and the reference page are made from these tables; a key that is not 
 `terms` and `configuration` know which values may be used together.
 """
 
+from onceonly.gateway.config import secrets
 from onceonly.gateway.config import values as read
 from onceonly.gateway.config.agreement_keys import AGREEMENT_KEYS
 from onceonly.gateway.config.folder_keys import DROP_KEYS, PICKUP_KEYS
@@ -64,9 +65,10 @@ GATEWAY_KEYS = table_of(
     Key(
         "api_token",
         read.text,
-        "a text",
+        secrets.LEGAL,
         "Secret that API callers send as `Authorization: Bearer …`: one key with every right. "
         "Those of `onceonly key create` are better.",
+        is_secret=True,
     ),
     Key(
         "api_keys",
@@ -87,6 +89,14 @@ GATEWAY_KEYS = table_of(
         default_text="none",
     ),
     Key(
+        "agreements",
+        read.text,
+        "a path",
+        "Folder of further files, relative to this one: the `[[agreement]]` and `[[route]]` tables "
+        "of each file there that ends in `.toml`, in the order of the files' names.",
+        default_text="none: all are in this file",
+    ),
+    Key(
         "store",
         read.text,
         "a path",
@@ -99,6 +109,14 @@ GATEWAY_KEYS = table_of(
         "a path",
         "Folder in which `onceonly backup` makes backups, relative to this file.",
         default_text="`store` with `-backups` at its end",
+    ),
+    Key(
+        "log_file",
+        read.text,
+        "a path",
+        "Where log lines go, relative to this file; the gateway opens it again on SIGUSR1, so that "
+        "it can be rotated.",
+        default_text="stderr",
     ),
     Key(
         "lake",
@@ -218,7 +236,14 @@ SMTP_KEYS = table_of(
         section="ours",
     ),
     Key("user", read.text, "a text", "User name at `relay`.", section="ours"),
-    Key("password", read.text, "a text", "Password at `relay`.", section="ours"),
+    Key(
+        "password",
+        read.text,
+        secrets.LEGAL,
+        "Password at `relay`.",
+        section="ours",
+        is_secret=True,
+    ),
     Key(
         "listen_user",
         read.text,
@@ -229,9 +254,10 @@ SMTP_KEYS = table_of(
     Key(
         "listen_password",
         read.text,
-        "a text",
+        secrets.LEGAL,
         "Password that whoever brings us mail must give.",
         section="ours",
+        is_secret=True,
     ),
 )
 
@@ -255,8 +281,9 @@ AMQP_KEYS = table_of(
     Key(
         "password",
         read.text,
-        "a text",
+        secrets.LEGAL,
         "Password at every broker.",
+        is_secret=True,
         default="guest",
         default_text='`"guest"`',
         section="ours",

@@ -30,6 +30,18 @@ def text(value: Any) -> str:
     return value
 
 
+NAME_LENGTH_MAX = 100
+"""Characters of a name that people gave: a column of a table, and not a page."""
+
+
+def short_text(value: Any) -> str:
+    """A text of one short line."""
+    given = text(value)
+    if len(given) > NAME_LENGTH_MAX:
+        raise Illegal(f"it has {len(given)} characters")
+    return given
+
+
 def identifier(value: Any) -> str:
     """A text that is legal as an identifier on the wire."""
     try:

@@ -73,6 +73,7 @@ WEBHOOK_KEYS = table_of(
         keys_of,
         f"{_LEGAL}, or a list of up to {SECRETS_MAX}",
         "The key of the signature. With several, each signs, so that a key can be exchanged.",
+        is_secret=True,
         section="ours",
     ),
     Key(

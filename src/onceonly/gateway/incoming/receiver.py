@@ -91,7 +91,6 @@ class Receiver:
         tasks: Tasks,
     ) -> None:
         self._desk = desk
-        self._house = desk.house
         self._spool = spool
         self._arrivals = arrivals
         self._hand_overs = hand_overs
@@ -157,7 +156,7 @@ class Receiver:
 
         def note_admitted(document: Document) -> None:
             nonlocal admitted
-            admitted = admit(self._house, document, caller)
+            admitted = admit(self._desk.house, document, caller)
 
         def open_sink(_: PartHead) -> Sink:
             sinks.append(self._spool.open_sink())
@@ -191,7 +190,7 @@ class Receiver:
         A signal without a name has the agreement of the message that it is about.
         """
         named = signal.header.agreement_id
-        is_known = not named or self._house.agreements.find_ours(named) is not None
+        is_known = not named or self._desk.house.agreements.find_ours(named) is not None
         return not is_known and self._relay.find_beside(caller, named) is None
 
     async def _refuse_caller(
@@ -243,7 +242,7 @@ class Receiver:
         for reading in readings_by(caller, signal):
             if await self._fits(reading, profile, caller):
                 return TAKEN
-        agreement = self._house.agreements.find_ours(signal.header.agreement_id)
+        agreement = self._desk.house.agreements.find_ours(signal.header.agreement_id)
         if agreement is not None and agreement.profile is not profile:
             return await self._drop_orphan(
                 signal, "is of another profile than its agreement", caller
@@ -258,7 +257,7 @@ class Receiver:
         for reading in readings_by(caller, signal):
             assert isinstance(reading, Acknowledgment), "readings of one differ in their header"
             snapshot = self._desk.snapshot()
-            if is_acknowledged_by_another(snapshot, self._house, reading, profile, caller):
+            if is_acknowledged_by_another(snapshot, self._desk.house, reading, profile, caller):
                 whose = ", ".join(map(str, signal.element.from_ids))
                 return (
                     f"acknowledged by {whose}, who is not the partner; where an intermediary "
@@ -284,7 +283,7 @@ class Receiver:
         # What fits nothing of ours begins no transaction; most fit a message that waits for it.
         if not self._desk.waits_for_word(signal.header.ref_to_message_id):
             snapshot = self._desk.snapshot()
-            if find_acknowledged(snapshot, self._house, signal, profile, caller) is None:
+            if find_acknowledged(snapshot, self._desk.house, signal, profile, caller) is None:
                 return False
         leaving = await self._desk.transact(
             lambda txn, ground: take_acknowledgment(txn, ground, signal, profile, caller),
@@ -294,7 +293,7 @@ class Receiver:
 
     async def _take_error(self, signal: ErrorSignal, profile: Profile, caller: Caller) -> bool:
         snapshot = self._desk.snapshot()
-        if find_spoken_of(snapshot, self._house, signal.header, profile, caller) is None:
+        if find_spoken_of(snapshot, self._desk.house, signal.header, profile, caller) is None:
             return False
         leaving = await self._desk.transact(
             lambda txn, ground: take_errors(txn, ground, signal, profile, caller), point="verdict"
@@ -356,7 +355,7 @@ class Receiver:
         whose = self._ration_of(signal.header.agreement_id, caller)
         await self._refusals.write(row, agreement_id=whose)
         snapshot = self._desk.snapshot()
-        if is_ours(snapshot, self._house, signal.header.ref_to_message_id):
+        if is_ours(snapshot, self._desk.house, signal.header.ref_to_message_id):
             # It is about a message of ours, but its caller may not speak about it (R-39, R-44).
             alarm = changed(
                 row,
@@ -374,7 +373,7 @@ class Receiver:
         All other callers share the ration of strangers (R-45). But if a route for any agreement
         requires nothing of its callers, every caller counts as its neighbour and uses its ration.
         """
-        if self._house.agreements.find_ours(named) is not None:
+        if self._desk.house.agreements.find_ours(named) is not None:
             return named
         route = self._relay.find_beside(caller, named) if named else None
         return STRANGERS if route is None else route.id
@@ -400,7 +399,7 @@ class Receiver:
                 row,
                 message_id=about.message_id,
                 from_party=None if not about.from_ids else str(about.from_ids[0]),
-                to_party=str(self._house.party[0]),
+                to_party=str(self._desk.house.party[0]),
                 agreement_id=about.agreement_id,
                 conversation_id=about.conversation_id,
             )
@@ -448,9 +447,9 @@ class Receiver:
         if about.message_type != names.NORMAL or about.message_id is None or not about.from_ids:
             return None
         named = {str(party) for party in about.from_ids}
-        agreement = self._house.agreements.find_ours(about.agreement_id or "")
+        agreement = self._desk.house.agreements.find_ours(about.agreement_id or "")
         if agreement is None or not named & set(map(str, agreement.their_ids)):
-            found = filter(None, map(self._house.agreements.find_with, sorted(named)))
+            found = filter(None, map(self._desk.house.agreements.find_with, sorted(named)))
             agreement = next(found, None)
         if agreement is None or not is_entitled(caller, agreement):
             return None

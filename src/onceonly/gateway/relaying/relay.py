@@ -52,7 +52,6 @@ class Relay:
         payload_bytes_max: int,
     ) -> None:
         self._desk = desk
-        self._routes = desk.house.routes
         self._transits = transits
         self._custodies = custodies
         self._upstream = upstream
@@ -66,7 +65,7 @@ class Relay:
 
     def find_route(self, message: Message) -> Route | None:
         """The route of the message; None if it does not pass through us."""
-        return self._routes.find_for(message)
+        return self._desk.house.routes.find_for(message)
 
     async def take_up_parked(self, key: MessageKey, reason: str) -> bool:
         """Send a parked copy on once more; False if there is no such copy (R-43)."""
@@ -74,7 +73,7 @@ class Relay:
 
     def find_beside(self, caller: Caller, agreement_id: str) -> Route | None:
         """The first route for that agreement on which the caller is a neighbour of ours."""
-        return self._routes.find_beside(caller, agreement_id)
+        return self._desk.house.routes.find_beside(caller, agreement_id)
 
     async def take_message(
         self, route: Route, envelope: Envelope, sinks: Sequence[Sink], caller: Caller
@@ -89,7 +88,7 @@ class Relay:
         message = under_names_of(route, envelope.content)
         subject = _subject_of(route, envelope, message)
         try:
-            self._routes.check(route, message, envelope.routing, envelope.profile)
+            self._desk.house.routes.check(route, message, envelope.routing, envelope.profile)
             self._check_size(message)
             is_ours = is_accepted(route, message, envelope.routing[-1])
             passage = await self._passage(route, envelope, message, sinks)

@@ -28,6 +28,8 @@ class FoundStore(Word):
     """A running gateway has it open."""
     is_older: bool = False
     """Opening it will migrate it to a newer schema."""
+    version: int = 0
+    """Steps of the schema that it has."""
 
 
 def look_at(path: Path, party: str) -> FoundStore:
@@ -50,7 +52,7 @@ def look_at(path: Path, party: str) -> FoundStore:
     except apsw.Error as error:
         raise StoreRefused(f"{path} cannot be opened: {from_sqlite(error)}") from error
     is_older = version < len(read_migrations())
-    return FoundStore(is_there=True, is_in_use=is_in_use, is_older=is_older)
+    return FoundStore(is_there=True, is_in_use=is_in_use, is_older=is_older, version=version)
 
 
 def _check_place(path: Path) -> None:
@@ -82,7 +84,7 @@ def _is_locked(path: Path) -> bool:
 
 def _check_content(path: Path, party: str, *, is_in_use: bool) -> int:
     """The store's schema version. Raises `StoreRefused`, or `apsw.Error` if it is no database."""
-    connection = _connect(path, is_in_use=is_in_use)
+    connection = connect(path, is_in_use=is_in_use)
     try:
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         version = get_version(connection)
@@ -98,7 +100,8 @@ def _check_content(path: Path, party: str, *, is_in_use: bool) -> int:
         connection.close()
 
 
-def _connect(path: Path, *, is_in_use: bool) -> apsw.Connection:
+def connect(path: Path, *, is_in_use: bool) -> apsw.Connection:
+    """A connection that only reads. Raises `apsw.Error`."""
     # Without a log everything is in the file, which can be read without making files beside it.
     has_log = is_in_use or path.with_name(f"{path.name}-wal").exists()
     name = f"file:{quote(str(path))}?mode=ro{'' if has_log else '&immutable=1'}"

@@ -91,6 +91,10 @@ class AmqpTransport:
         message = _message(outgoing, await _whole(outgoing.body))
         return await self._publish(link, exchange, address.routing_key, message)
 
+    def renew(self, access: AmqpAccess) -> None:
+        """Make the next connections with `access`; those that are open stay."""
+        self._access = access
+
     async def close(self) -> None:
         """Close every connection; what was under way has an unknown outcome."""
         self._is_closed = True

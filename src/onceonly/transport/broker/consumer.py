@@ -49,6 +49,10 @@ class AmqpConsumer:
         self._running = asyncio.create_task(self._run())
         self._running.add_done_callback(_raise_what_it_raised)
 
+    def renew(self, access: AmqpAccess) -> None:
+        """Make the next connection with `access`; the one that is open stays."""
+        self._access = access
+
     async def close(self, grace_s: float = 5.0) -> None:
         """Take no more; let receptions under way end within `grace_s`, then break them off.
 

@@ -64,6 +64,10 @@ class HttpTransport:
             return await self._send_anew(target, head, outgoing)
         return exchanged.transmission
 
+    def renew(self, tls: ssl.SSLContext | None) -> None:
+        """Make new connections under `tls`; exchanges under way end under what they began with."""
+        self._pool.renew(tls)
+
     async def close(self) -> None:
         """Close every connection; what was under way has an unknown outcome."""
         self._pool.close()

@@ -68,6 +68,8 @@ class ConnectionPool:
     def __init__(self, limits: HttpClientLimits, tls: ssl.SSLContext | None) -> None:
         self._limits = limits
         self._tls = tls
+        self._outdated: set[ClientConnection] = set()
+        """Opened under TLS settings that were replaced: they end with their exchange."""
         self._lanes: dict[Host, _Lane] = {}
         self._homes: dict[ClientConnection, Host] = {}
         self._slots = 0
@@ -125,6 +127,7 @@ class ConnectionPool:
         """Close it and keep its slot for the caller; False if it is lost, and the slot free."""
         if self._homes.pop(connection, None) is None:
             return False
+        self._outdated.discard(connection)
         self._watch.discard(connection)
         connection.close()
         return True
@@ -134,6 +137,16 @@ class ConnectionPool:
         lane = self._lanes.get(host)
         for connection in lane.idle if lane else ():
             connection.close()
+
+    def renew(self, tls: ssl.SSLContext | None) -> None:
+        """Open connections under `tls` from now on; what is under way ends under what it had."""
+        self._tls = tls
+        under_tls = [one for one, host in self._homes.items() if host.is_tls]
+        self._outdated.update(under_tls)
+        for lane in self._lanes.values():
+            for connection in tuple(lane.idle):
+                if connection in self._outdated:
+                    connection.close()
 
     def close(self) -> None:
         """Close everything; those who wait get NotConnectedError."""
@@ -147,7 +160,7 @@ class ConnectionPool:
 
     async def _open_in_slot(self, host: Host) -> ClientConnection:
         """Open a connection in a slot that the caller holds; if that fails, free the slot."""
-        is_open = False
+        is_open, tls = False, self._tls
         try:
             connection = await self._connect(host)
             is_open = connection.is_open and not self._is_closed
@@ -155,6 +168,8 @@ class ConnectionPool:
                 connection.abort()
                 raise NotConnectedError("connection closed at once")
             self._homes[connection] = host
+            if host.is_tls and tls is not self._tls:
+                self._outdated.add(connection)
             self._watch.add(connection)
             return connection
         finally:
@@ -251,7 +266,7 @@ class ConnectionPool:
             self._free_slot(host)
 
     def _became_free(self, connection: ClientConnection) -> None:
-        if connection not in self._homes:
+        if connection not in self._homes or connection in self._outdated:
             connection.close()
             return
         lane = self._lanes[self._homes[connection]]
@@ -260,6 +275,7 @@ class ConnectionPool:
 
     def _lost(self, connection: ClientConnection) -> None:
         host = self._homes.pop(connection, None)
+        self._outdated.discard(connection)
         if host is None:
             return
         self._watch.discard(connection)

@@ -5,9 +5,12 @@ Knows sockets, TLS and how many connections there are; `connection` knows what a
 """
 
 import asyncio
+import os
+import socket
 import ssl
 from collections import Counter
 from collections.abc import Iterable
+from typing import Any
 from urllib.parse import urlsplit
 
 from onceonly.message.errors import LocalError
@@ -63,15 +66,47 @@ class HttpServer:
 
     async def listen(self, host: str, port: int, tls: ssl.SSLContext | None) -> None:
         """Bind and accept. Raises `OSError` if the address is not available."""
-        self._server = await self._endpoint.loop.create_server(
+        self._servers = [await self._accept(tls, host=host, port=port)]
+        self.port = self._servers[0].sockets[0].getsockname()[1]
+        await self._servers[0].start_serving()
+
+    async def prepare(self, tls: ssl.SSLContext) -> "Renewal":
+        """New servers on the same sockets, which shake hands under `tls` once they are told to.
+
+        Raises `OSError` with nothing changed. A context cannot be changed in place: what it trusted
+        once, and the tickets that it gave, would go on being accepted.
+        """
+        renewal = Renewal(self)
+        try:
+            for server in self._servers:
+                for one in server.sockets:
+                    shared = socket.socket(fileno=os.dup(one.fileno()))
+                    renewal.servers.append(await self._accept(tls, sock=shared))
+        except OSError:
+            renewal.drop()
+            raise
+        return renewal
+
+    async def take(self, renewal: "Renewal") -> None:
+        """Accept by the new servers from now on; connections that are open stay as they are.
+
+        Nobody is turned away: whoever waits in the queue of a socket is accepted by the new one.
+        """
+        former, self._servers = self._servers, renewal.servers
+        for server in self._servers:
+            await server.start_serving()
+        for server in former:
+            server.close()
+
+    async def _accept(self, tls: ssl.SSLContext | None, **where: Any) -> asyncio.Server:
+        return await self._endpoint.loop.create_server(
             lambda: HttpConnection(self._endpoint),
-            host,
-            port,
             ssl=tls,
             backlog=self._limits.backlog,
             ssl_handshake_timeout=self._limits.header_timeout_s if tls else None,
+            start_serving=False,
+            **where,
         )
-        self.port = self._server.sockets[0].getsockname()[1]
 
     @property
     def connection_count(self) -> int:
@@ -81,7 +116,8 @@ class HttpServer:
     async def close(self, grace_s: float = 5.0) -> None:
         """Accept no more, let receptions under way end within `grace_s`, then break them off."""
         self._is_closing = True
-        self._server.close()
+        for server in self._servers:
+            server.close()
         if not self._connections:
             return
         self._all_closed = self._endpoint.loop.create_future()
@@ -124,6 +160,23 @@ class HttpServer:
             del self._per_address[address]
         if not self._connections and self._all_closed and not self._all_closed.done():
             self._all_closed.set_result(None)
+
+
+class Renewal:
+    """Servers that are ready to take the place of others; see `HttpServer.prepare`."""
+
+    def __init__(self, endpoint: HttpServer) -> None:
+        self.servers: list[asyncio.Server] = []
+        self._endpoint = endpoint
+
+    async def take(self) -> None:
+        """Put them in their place."""
+        await self._endpoint.take(self)
+
+    def drop(self) -> None:
+        """They are not wanted after all."""
+        for server in self.servers:
+            server.close()
 
 
 def target_of(listen: str, also_called: Iterable[str] = ()) -> tuple[str, frozenset[bytes]]:

@@ -91,6 +91,10 @@ class SmtpTransport:
                 break
         return changed(attempt.transmission, bytes_left=bytes_left)
 
+    def renew(self, *, tls: ssl.SSLContext | None, user: str | None, password: str | None) -> None:
+        """Begin conversations with these from now on; the relay and its need of TLS stay."""
+        self._access = changed(self._access, tls=tls, user=user, password=password)
+
     async def close(self) -> None:
         """Break off every conversation; a mail that was whole already has an unknown outcome."""
         self._closing.set()

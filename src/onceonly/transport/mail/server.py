@@ -11,6 +11,7 @@ from typing import Any, cast
 from urllib.parse import urlsplit
 
 from onceonly.message.errors import LocalError
+from onceonly.message.word import changed
 from onceonly.transport.mail import reply
 from onceonly.transport.mail.address import is_mailbox
 from onceonly.transport.mail.connection import Credentials, Door, MailEndpoint, SmtpConnection
@@ -47,13 +48,18 @@ class SmtpServer:
         def accept() -> asyncio.Protocol:
             if len(self._connections) >= self._limits.connections_max:
                 return _TurnedAway()
-            connection = SmtpConnection(endpoint)
+            connection = SmtpConnection(self._endpoint)
             self._connections.add(connection)
             return connection
 
+        self._endpoint = endpoint
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(accept, host, port, backlog=self._limits.backlog)
         self.port = self._server.sockets[0].getsockname()[1]
+
+    def renew(self, door: Door) -> None:
+        """Let mail in by this door from now on; conversations under way keep theirs."""
+        self._endpoint = changed(self._endpoint, door=door)
 
     @property
     def connection_count(self) -> int:

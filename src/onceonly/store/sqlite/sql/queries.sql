@@ -1001,3 +1001,21 @@ UPDATE api_key SET revoked_at = ?2 WHERE name = ?1 AND revoked_at IS NULL
 
 -- name: put_api_key_used
 UPDATE api_key SET last_used_at = ?2 WHERE name = ?1
+-- name: measure_inbound
+SELECT min(received_at), sum((SELECT sum(length(body)) FROM inbound_body
+    WHERE place BETWEEN position << 16 AND position << 16 | 65535))
+  FROM json_each(?) CROSS JOIN inbound ON position = value
+
+-- name: measure_outbound
+SELECT min(submitted_at), sum((SELECT sum(length(body)) FROM outbound_body
+    WHERE place BETWEEN position << 16 AND position << 16 | 65535))
+  FROM json_each(?) CROSS JOIN outbound_message ON position = value
+
+-- name: measure_transits
+SELECT NULL, sum((SELECT sum(length(body)) FROM transit_body
+    WHERE place BETWEEN value << 16 AND value << 16 | 65535))
+  FROM json_each(?)
+
+-- name: get_file_space
+SELECT page_count, freelist_count, page_size
+  FROM pragma_page_count, pragma_freelist_count, pragma_page_size

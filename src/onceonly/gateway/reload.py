@@ -1,0 +1,347 @@
+"""Takes a changed configuration file over while messages go on, or refuses it as a whole.
+
+A reload does what a restart with the new file would do, for agreements, routes, certificates,
+passwords of mail and brokers, and how much and how long is kept; every other key needs a restart,
+and a file that changes one is refused. What is under way goes on: connections stay open, a wait
+that was planned ends when it was planned, and the next decision about a message follows the new
+terms. Everything that can fail is done before anything is changed, and the change itself happens
+between two transactions, so every step sees the old configuration or the new one.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterable
+from dataclasses import fields
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+
+import structlog
+
+from onceonly.gateway.config import Configuration, ConfigurationError, read_configuration
+from onceonly.gateway.desk import Desk
+from onceonly.gateway.office import Office
+from onceonly.gateway.purge import Purge, Retention
+from onceonly.gateway.transports import Contexts, Entry, Listeners, Senders, contexts_of
+from onceonly.message.agreement import Agreement
+from onceonly.message.errors import LocalError
+from onceonly.message.event import Event
+from onceonly.message.word import Word, changed
+from onceonly.steps.ground import House
+from onceonly.steps.routes import as_agreement
+
+NAMES_MAX: Final = 10
+"""Most agreements that a row or a refusal names; the others are counted."""
+
+RENEWED: Final = {
+    "agreements": "[[agreement]]",
+    "routes": "[[route]]",
+    "queued_max": "queued_max",
+    "archive_duration_s": "archive_duration",
+    "forget_pair_after_s": "forget_pair_after",
+    "forget_job_after_s": "forget_job_after",
+    "tls": "[tls]",
+    "smtp": "[smtp]",
+    "amqp": "[amqp]",
+}
+"""What a reload takes over, by its field of `Configuration`, and what the file calls it."""
+
+PASSWORDS: Final = frozenset({"user", "password", "listen_user", "listen_password"})
+"""Of `[smtp]` and `[amqp]` a reload takes over these; the addresses stay."""
+
+NOT_COMPARED: Final = frozenset({"path", "digest", "secret_files", "has_secrets"})
+"""Where the values come from; the values themselves are compared."""
+
+log: Any = structlog.get_logger("onceonly")
+
+
+class Loaded(Word):
+    """Which configuration runs."""
+
+    configuration: Configuration
+    at: int
+    """Since when, microseconds UTC."""
+    by: str
+    certificates: str
+    """Digest of the files that `[tls]` names, to see whether they changed."""
+
+
+class RefusedReload(Word):
+    """The last file that was not taken over."""
+
+    at: int
+    by: str
+    reason: str
+
+
+class _Ready(Word, kw_only=True):
+    """A file that was read and checked, and what comes of it."""
+
+    wanted: Configuration
+    certificates: str
+    contexts: Contexts
+    house: House
+    retention: Retention
+    leaving: frozenset[str]
+    """Agreements that no message without a verdict may need."""
+    what: str
+    """What changes, in words."""
+
+
+class Reload:
+    """Takes over what changed in the configuration of one gateway, one reload at a time."""
+
+    def __init__(  # noqa: PLR0913 - because these are all the parts that hold what a file can change
+        self,
+        *,
+        configuration: Configuration,
+        desk: Desk,
+        office: Office,
+        purge: Purge,
+        senders: Senders | None,
+        house_of: Callable[[Configuration], House],
+        retention_of: Callable[[Configuration], Retention],
+    ) -> None:
+        self._desk = desk
+        self._office = office
+        self._purge = purge
+        self._senders = senders
+        self._house_of = house_of
+        self._retention_of = retention_of
+        self._listeners: Listeners | None = None
+        self._reloading = asyncio.Lock()
+        self.loaded = Loaded(
+            configuration, desk.clock.at(), "the start", certificates_digest(configuration)
+        )
+        """What runs."""
+        self.refused: RefusedReload | None = None
+        """Why the last file was refused; None after one that was taken over."""
+
+    def attach(self, listeners: Listeners) -> None:
+        """These let partners in; their certificates are renewed with the others."""
+        self._listeners = listeners
+
+    async def reload(self, by: str) -> str:
+        """Read the file again and take it over; returns in words what changed, empty if nothing.
+
+        `by` says who asked, for the journal. Raises `LocalError` (ConfigurationRefused) with the
+        file and line, and nothing is changed then.
+        """
+        async with self._reloading:
+            try:
+                what = await self._reload(by)
+            except LocalError as error:
+                self.refused = RefusedReload(self._desk.clock.at(), by, str(error))
+                log.warning("configuration refused", by=by, error=str(error))
+                raise
+        self.refused = None
+        log.info("configuration reloaded" if what else "configuration unchanged", by=by, what=what)
+        return what
+
+    async def _reload(self, by: str) -> str:
+        running = self.loaded
+        ready = await asyncio.to_thread(self._prepare, running)
+        entry = await self._prepare_entry(running, ready)
+        try:
+            await self._desk.aside(lambda: self._take_over(ready))
+        except BaseException:
+            if entry is not None:
+                entry.drop()
+            raise
+        if entry is not None:
+            await self._renew_connections(entry)
+        self.loaded = Loaded(ready.wanted, self._desk.clock.at(), by, ready.certificates)
+        if ready.what:
+            row = self._desk.about_gateway(Event.RECONFIGURED, f"{by}: {ready.what}")
+            await self._desk.write(row)
+        return ready.what
+
+    def _prepare(self, running: Loaded) -> "_Ready":
+        """Everything but the change itself, in a thread: a file may have thousands of agreements.
+
+        Raises `LocalError` (ConfigurationRefused).
+        """
+        wanted, certificates, contexts = _read(running.configuration.path)
+        _refuse_what_needs_restart(running.configuration, wanted)
+        former = self._desk.house
+        house = _house_after(former, self._house_of(wanted))
+        leaving = _leaving(former, house)
+        if leaving:
+            # Before the loop has to wait for the same question.
+            self._refuse_what_is_needed(leaving)
+        return _Ready(
+            wanted=wanted,
+            certificates=certificates,
+            contexts=contexts,
+            house=house,
+            retention=self._retention_of(wanted),
+            leaving=leaving,
+            what=_differences(running, wanted, certificates),
+        )
+
+    def _take_over(self, ready: "_Ready") -> None:
+        """Between two transactions: whatever is stored under an agreement is known by now."""
+        if ready.leaving:
+            self._refuse_what_is_needed(ready.leaving)
+        self._desk.house = self._office.house = ready.house
+        self._purge.retention = ready.retention
+
+    def _refuse_what_is_needed(self, leaving: frozenset[str]) -> None:
+        needed = sorted(leaving & set(self._desk.snapshot().list_unsettled_agreements()))
+        if needed:
+            raise _refusal(
+                self.loaded.configuration.path,
+                "messages without a verdict need agreements that are taken away, or have other "
+                f"parties or another profile now: {_some(needed)}. Put them back as they were, "
+                "and change them when those messages have ended",
+            )
+
+    async def _prepare_entry(self, running: Loaded, ready: "_Ready") -> Entry | None:
+        """How connections are made from now on; None if nothing of that changed."""
+        former, wanted = running.configuration, ready.wanted
+        is_same = ready.certificates == running.certificates and former.tls == wanted.tls
+        if is_same and (former.smtp, former.amqp) == (wanted.smtp, wanted.amqp):
+            return None
+        if self._listeners is None:
+            return Entry(wanted, ready.contexts, None)
+        try:
+            return await self._listeners.prepare(wanted, ready.contexts)
+        except OSError as error:
+            raise _refusal(wanted.path, f"listen cannot be renewed: {error}") from error
+
+    async def _renew_connections(self, entry: Entry) -> None:
+        if self._senders is not None:
+            self._senders.renew(entry.configuration, entry.tls.calling)
+        if self._listeners is not None:
+            await self._listeners.take(entry)
+
+
+def certificates_digest(configuration: Configuration) -> str:
+    """Of the files that `[tls]` names; a missing one counts as empty."""
+    tls, digest = configuration.tls, sha256()
+    for path in () if tls is None else (tls.certificate, tls.key, tls.trusted):
+        content = b"" if path is None or not path.is_file() else path.read_bytes()
+        digest.update(b"%d " % len(content) + content)
+    return digest.hexdigest()
+
+
+def _read(path: Path) -> tuple[Configuration, str, Contexts]:
+    """The file and everything that it names, read and checked. Raises `LocalError`."""
+    try:
+        wanted = read_configuration(path)
+        # The digest first: if a file changes in between, the next reload sees another one.
+        return wanted, certificates_digest(wanted), contexts_of(wanted)
+    except ConfigurationError as error:
+        raise LocalError("ConfigurationRefused", str(error)) from error
+    except OSError as error:
+        raise _refusal(path, f"[tls] {error}") from error
+
+
+def _refuse_what_needs_restart(running: Configuration, wanted: Configuration) -> None:
+    names = list(needing_restart(running, wanted))
+    if names:
+        raise _refusal(
+            wanted.path,
+            f"changed, and only a restart takes it over: {', '.join(names)}. Put it back to "
+            "reload the rest, or restart the gateway",
+        )
+
+
+def needing_restart(running: Configuration, wanted: Configuration) -> Iterable[str]:
+    """What differs and is not taken over by a reload, as the file calls it."""
+    for field in fields(Configuration):
+        one, other = getattr(running, field.name), getattr(wanted, field.name)
+        if field.name in NOT_COMPARED or one == other:
+            continue
+        if field.name in ("smtp", "amqp"):
+            yield from _addresses_changed(field.name, one, other)
+        elif field.name not in RENEWED:
+            name = field.name.removesuffix("_s")
+            yield f"[{name}]" if name in ("drill", "limits") else f"[gateway] {name}"
+
+
+def _addresses_changed(table: str, one: Any, other: Any) -> Iterable[str]:
+    if one is None or other is None:
+        yield f"[{table}]"
+        return
+    for field in fields(one):
+        differs = getattr(one, field.name) != getattr(other, field.name)
+        if differs and field.name not in PASSWORDS:
+            yield f"[{table}] {field.name}"
+
+
+def _house_after(former: House, house: House) -> House:
+    """The new house, which also knows what was taken away since the start."""
+    gone = {one.id: one for one in former.agreements}
+    gone |= {one.id: as_agreement(one) for one in former.routes}
+    routes = {one.id: one for one in former.routes}
+    return changed(
+        house,
+        former=_without(house, {**former.former, **gone}),
+        former_routes={
+            name: route
+            for name, route in {**former.former_routes, **routes}.items()
+            if house.routes.find(name) is None
+        },
+    )
+
+
+def _without(house: House, gone: dict[str, Agreement]) -> dict[str, Agreement]:
+    return {name: one for name, one in gone.items() if house.agreements.find(name) is None}
+
+
+def _leaving(former: House, house: House) -> frozenset[str]:
+    """Agreements under which a stored message could not go on as it is.
+
+    Its bytes are of one profile, and its pair is named by the parties.
+    """
+    names = {one.id for one in former.agreements} | {one.id for one in former.routes}
+    return frozenset(name for name in names if not _goes_on(former, house, name))
+
+
+def _goes_on(former: House, house: House, name: str) -> bool:
+    one, other = former.agreements.find(name), house.agreements.find(name)
+    assert one is not None, "it is a name of the former house"
+    return other is not None and (
+        (one.profile, one.is_route, one.our_party, one.their_party)
+        == (other.profile, other.is_route, other.our_party, other.their_party)
+    )
+
+
+def _differences(running: Loaded, wanted: Configuration, certificates: str) -> str:
+    """What a reload changes, in words; empty if nothing."""
+    former, words = running.configuration, []
+    for field, name in RENEWED.items():
+        one, other = getattr(former, field), getattr(wanted, field)
+        if field in ("agreements", "routes"):
+            words += _changed_names(name, one, other)
+        elif one != other:
+            words.append(f"{name} changed")
+    if certificates != running.certificates:
+        words.append("certificates changed")
+    return "; ".join(words)
+
+
+def _changed_names(table: str, former: Iterable[Any], wanted: Iterable[Any]) -> list[str]:
+    before, after = {one.id: one for one in former}, {one.id: one for one in wanted}
+    found = {
+        "added": after.keys() - before.keys(),
+        "taken away": before.keys() - after.keys(),
+        "changed": {name for name in before.keys() & after.keys() if before[name] != after[name]},
+    }
+    return [f"{table} {word}: {_some(sorted(names))}" for word, names in found.items() if names]
+
+
+def _some(names: list[str]) -> str:
+    more = len(names) - NAMES_MAX
+    return ", ".join(names[:NAMES_MAX]) + (f" and {more} more" if more > 0 else "")
+
+
+def _refusal(path: Path, reason: str) -> LocalError:
+    return LocalError("ConfigurationRefused", f"{path}: {reason}")
+
+
+async def reload_on_signal(reload: Reload) -> None:
+    """Reload for a SIGHUP: a refusal is in the log, and the gateway goes on as it was."""
+    with contextlib.suppress(LocalError):  # `reload` has said so.
+        await reload.reload("SIGHUP")
