@@ -67,6 +67,7 @@ from onceonly.api.operating import (
 )
 from onceonly.api.operation import ARROW, LINES, A, B, Nothing, Operation, P, Q
 from onceonly.api.refusals import Refused
+from onceonly.api.sent import SentHeader, SentPayloadPath
 from onceonly.api.words import MessageState, ProcessingState
 from onceonly.documents import Document, Form
 from onceonly.message.errors import LocalError, OnceonlyError
@@ -166,6 +167,18 @@ class Client:
     def get(self, message_id: str) -> MessageDetail:
         """State and timeline of an outbound message."""
         return self._ask(operations.GET_MESSAGE, MessagePath(message_id=message_id), _NOTHING)
+
+    def sent_payload(self, message_id: str, n: int) -> Iterator[bytes]:
+        """The bytes of a payload of an outbound message, in pieces."""
+        operation = operations.GET_SENT_PAYLOAD
+        target = operation.target(SentPayloadPath(message_id=message_id, n=n))
+        with self._call(operation.method, target) as response:
+            yield from response.iter_bytes()
+
+    def sent_header(self, message_id: str) -> SentHeader:
+        """The header document of an outbound message as it left, raw and in its parts."""
+        path = MessagePath(message_id=message_id)
+        return self._ask(operations.GET_SENT_HEADER, path, _NOTHING)
 
     def list(
         self,

@@ -16,6 +16,7 @@ from onceonly.cli.lake import lake
 from onceonly.cli.lake_advise import advise
 from onceonly.cli.lake_packs import pack, verify
 from onceonly.cli.message import message, send
+from onceonly.cli.message_sent import header, payload
 from onceonly.cli.output import complain, complain_of_bug, put, say
 from onceonly.cli.package import package
 from onceonly.cli.partner import partner
@@ -143,6 +144,8 @@ def demo(**options: object) -> None:
 
 for command in (advise, pack, verify):
     lake.add_command(command)
+for command in (header, payload):
+    message.add_command(command)
 for command in (send, message, inbox, job, package, partner, lake, backup, restore, simulate):
     cli.add_command(command)
 

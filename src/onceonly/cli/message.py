@@ -120,7 +120,7 @@ def _print_receipt(receipt: Receipt, output: str) -> None:
 
 @click.group()
 def message() -> None:
-    """Outbound messages: list, show, status, trace, wait, resend, resume, cancel."""
+    """Outbound messages: list, show, status, trace, header, payload, wait, resend, cancel."""
 
 
 @message.command("list")

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
+from urllib.parse import quote
 
 from msgspec import UNSET
 from msgspec.structs import asdict
@@ -10,6 +11,7 @@ from msgspec.structs import asdict
 from onceonly.api import backups as api_backups
 from onceonly.api import history, inbox, jobs, messages, operating
 from onceonly.api.refusals import Refusal
+from onceonly.api.sent import SentPayload
 from onceonly.gateway.application.inbox import WholeItem
 from onceonly.gateway.backups import MadeBackup
 from onceonly.gateway.outgoing.questions import Availability
@@ -22,6 +24,7 @@ from onceonly.message.terms import DeliveryTerms
 from onceonly.message.word import changed
 from onceonly.protocol.effects import NoticeKind
 from onceonly.protocol.outbound import NOT_DELIVERED
+from onceonly.protocol.outlook import Outlook
 from onceonly.protocol.recovering import Recovery
 from onceonly.protocol.sending import OutboundStatus
 from onceonly.steps.places import RowAnswer
@@ -115,7 +118,10 @@ def _response_shape(recovery: Recovery) -> messages.Response:
 
 
 def detail_shape(
-    message: messages.OutboundMessage, records: Sequence[Record]
+    message: messages.OutboundMessage,
+    records: Sequence[Record],
+    payloads: Sequence[Payload],
+    ahead: Outlook | None,
 ) -> messages.MessageDetail:
     """The message, and what the journal has of it: its acknowledgement, receipts, every row.
 
@@ -127,11 +133,30 @@ def detail_shape(
     return messages.MessageDetail(
         **asdict(message),
         reason=None if why is None else why.said,
+        attempts_max=None if ahead is None else ahead.attempts_max,
+        next_attempt_at=None if ahead is None else instant(ahead.next_attempt_at),
+        gives_up_at=None if ahead is None else instant(ahead.gives_up_at),
+        known=None if ahead is None else ahead.known,
+        payloads=tuple(
+            _sent_payload_shape(message.message_id, number, payload)
+            for number, payload in enumerate(payloads)
+        ),
         last_outcome=outcome_shape(outcomes[-1:]),
         acknowledgment=_last(records, Event.ACK_RECEIVED, Event.LATE_ACK_RECEIVED),
         report=_last(records, Event.REPORT_RECEIVED),
         receipts=tuple(text_of(record.at) for record in receipts),
         timeline=tuple(map(record_shape, records)),
+    )
+
+
+def _sent_payload_shape(message_id: str, number: int, payload: Payload) -> SentPayload:
+    return SentPayload(
+        n=number,
+        name=payload.name,
+        content_type=payload.content_type,
+        size_bytes=payload.size_bytes,
+        digest=payload.digest,
+        href=f"/v1/messages/{quote(message_id, safe='')}/payloads/{number}",
     )
 
 

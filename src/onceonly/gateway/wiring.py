@@ -9,6 +9,7 @@ from onceonly.gateway.api.application import Api
 from onceonly.gateway.application.inbox import Inbox
 from onceonly.gateway.application.jobs import Jobs
 from onceonly.gateway.application.operations import Operations
+from onceonly.gateway.application.sent import SentMessages
 from onceonly.gateway.application.submissions import Submissions
 from onceonly.gateway.backups import Backups
 from onceonly.gateway.bugs import Bugs, OnBug
@@ -194,6 +195,7 @@ def join(
             inbox=inbox,
             operations=operations,
             backups=backups,
+            sent=SentMessages(desk),
             payload_bytes_max=configuration.payload_bytes_max,
         ),
         access=Access(

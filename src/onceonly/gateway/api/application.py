@@ -14,7 +14,7 @@ from starlette.applications import Starlette
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
 from onceonly.api import history, inbox, messages, operating, operations
 from onceonly.api.fields import WAIT_S_MAX
@@ -35,7 +35,7 @@ from onceonly.api.operation import ARROW, JSON, Nothing, Operation
 from onceonly.api.operations import ITEM_CALLS, OPERATIONS
 from onceonly.gateway import shapes
 from onceonly.gateway.api.access import Access
-from onceonly.gateway.api.answers import Answer, Bytes, Json, ascii_json, refusal, sendable_type
+from onceonly.gateway.api.answers import Answer, Bytes, Json, ascii_json, refusal
 from onceonly.gateway.api.arrow import inbox_stream, journal_stream
 from onceonly.gateway.api.backup_calls import BackupCalls
 from onceonly.gateway.api.bounds import announced, read_on, read_whole
@@ -54,10 +54,12 @@ from onceonly.gateway.api.reading import (
     submission_of,
     too_large,
 )
+from onceonly.gateway.api.sent_calls import SentCalls, payload_answer
 from onceonly.gateway.api.serving import Asked, Call, calls_of, serves
 from onceonly.gateway.application.inbox import Inbox
 from onceonly.gateway.application.jobs import Jobs
 from onceonly.gateway.application.operations import Operations
+from onceonly.gateway.application.sent import SentMessages
 from onceonly.gateway.application.submissions import Part, Submission, Submissions
 from onceonly.gateway.backups import Backups
 from onceonly.message.errors import LocalError
@@ -79,7 +81,7 @@ READERS_MAX = 4
 """Most calls that read the store at the same time, so that threads are left for payloads."""
 
 
-class Api(JobCalls, BackupCalls):
+class Api(JobCalls, BackupCalls, SentCalls):
     """The routes over the parts that they read."""
 
     def __init__(  # noqa: PLR0913 - because the API is the face of all these parts
@@ -92,6 +94,7 @@ class Api(JobCalls, BackupCalls):
         inbox: Inbox,
         operations: Operations,
         backups: Backups,
+        sent: SentMessages,
         payload_bytes_max: int,
     ) -> None:
         self._store = store
@@ -101,6 +104,7 @@ class Api(JobCalls, BackupCalls):
         self._inbox = inbox
         self._operations = operations
         self._backups = backups
+        self._sent = sent
         self._payload_bytes_max = payload_bytes_max
         self._readers = asyncio.Semaphore(READERS_MAX)
 
@@ -250,8 +254,11 @@ class Api(JobCalls, BackupCalls):
     ) -> Answer[messages.MessageDetail]:
         """State and timeline of one outbound message."""
         message = self._message(asked.path.message_id)
-        records = self._snapshot.list_journal_of(message.message_id)
-        return Json(shapes.detail_shape(message, records))
+        message_id = message.message_id
+        records = self._snapshot.list_journal_of(message_id)
+        payloads = self._sent.describe(message_id)
+        ahead = self._sent.outlook(message_id)
+        return Json(shapes.detail_shape(message, records, payloads, ahead))
 
     @serves(operations.LIST_MESSAGES)
     def list_messages(
@@ -363,21 +370,7 @@ class Api(JobCalls, BackupCalls):
         """The bytes of one payload."""
         message_id, offset = item_of(asked)
         stored = self._inbox.payload(message_id, asked.path.n, offset)
-        headers = {
-            # A browser must never show a payload as one of our pages (attack R6).
-            "content-type": sendable_type(stored.payload.content_type),
-            "content-disposition": "attachment",
-            "content-security-policy": "sandbox",
-            "content-length": str(stored.payload.size_bytes),
-            "etag": f'"{stored.payload.digest}"',
-        }
-        if stored.body is not None:
-            return Bytes(stored.body, headers=headers)
-        return StreamingResponse(self._pieces(stored.payload.digest), headers=headers)
-
-    async def _pieces(self, digest: str) -> AsyncIterator[bytes]:
-        for piece in self._spool.open_reader(digest):
-            yield piece
+        return payload_answer(stored, self._spool)
 
     @serves(*(calls.report for calls in ITEM_CALLS))
     async def post_processing(self, asked: Asked[Any, Any, Processing]) -> Answer[inbox.InboxItem]:
