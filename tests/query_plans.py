@@ -41,13 +41,16 @@ WHOLE = {
     "list_incidents": ("SCAN incident",),
     "list_released_runs": ("SCAN holding",),
     "forget_blocks": ("SCAN block",),
+    "list_pair_times": ("SCAN pair_time",),
+    "list_listed": ("SCAN (subquery-1)",),
 }
 """Statements that may read something from end to end, and what.
 
 It has one row (`store`), or ends at the first row (the journal's last
 one, the first queued message); or it has a row for each pair, for each agreement, for each run with
 something staged or a block of rows, or for whatever is owed now: in flight, in recovery, a notice,
-an open incident. `list_incidents` is asked for all that there are.
+an open incident. `list_incidents` is asked for all that there are. `list_listed` looks at a
+bounded part of an index, which its subquery is.
 """
 
 

@@ -67,7 +67,8 @@ from onceonly.api.operating import (
 )
 from onceonly.api.operation import ARROW, LINES, A, B, Nothing, Operation, P, Q
 from onceonly.api.refusals import Refused
-from onceonly.api.sent import SentHeader, SentPayloadPath
+from onceonly.api.sent import SentPayloadPath
+from onceonly.api.watching import GET_SENT_PAYLOAD, WatchingCalls
 from onceonly.api.words import MessageState, ProcessingState
 from onceonly.documents import Document, Form
 from onceonly.message.errors import LocalError, OnceonlyError
@@ -99,7 +100,7 @@ class End(NamedTuple):
     """None before the store's first row, and from gateways that do not say."""
 
 
-class Client:
+class Client(WatchingCalls):
     """Calls one gateway. Use as a context manager.
 
     Every call raises `GatewayUnreachable`, or `LocalError` with the name that the gateway gave;
@@ -170,15 +171,10 @@ class Client:
 
     def sent_payload(self, message_id: str, n: int) -> Iterator[bytes]:
         """The bytes of a payload of an outbound message, in pieces."""
-        operation = operations.GET_SENT_PAYLOAD
+        operation = GET_SENT_PAYLOAD
         target = operation.target(SentPayloadPath(message_id=message_id, n=n))
         with self._call(operation.method, target) as response:
             yield from response.iter_bytes()
-
-    def sent_header(self, message_id: str) -> SentHeader:
-        """The header document of an outbound message as it left, raw and in its parts."""
-        path = MessagePath(message_id=message_id)
-        return self._ask(operations.GET_SENT_HEADER, path, _NOTHING)
 
     def list(
         self,

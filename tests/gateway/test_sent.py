@@ -100,14 +100,14 @@ async def test_the_commands_show_it(gateway: RunningGateway, peer: Peer, tmp_pat
             shown = await asyncio.to_thread(client.sent_header, message_id)
         assert parts == b"two"
         place = tmp_path / "big.bin"
-        words = ("message", "payload", message_id, "0", "--to", str(place), "--api", api)
+        words = ("message", "payload", message_id, "--to", str(place), "--api", api)
         assert (await run(*words))[0] == Exit.OK
         assert place.read_bytes() == BIG
         code, _, said = await run(*words)
         assert (code, "File exists" in said) == (Exit.USAGE, True)
-        missing = await run("message", "payload", message_id, "2", "--api", api)
+        missing = await run("message", "payload", message_id, "--number", "2", "--api", api)
         assert missing[0] == Exit.NOT_FOUND
-        _, piped, _ = await run("message", "payload", message_id, "1", "--api", api)
+        _, piped, _ = await run("message", "payload", message_id, "--number", "1", "--api", api)
         assert piped == "two"
         _, raw, _ = await run("message", "header", message_id, "--raw", "--api", api)
         assert raw.split() == shown.raw.split()

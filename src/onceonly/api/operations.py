@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from onceonly.api import backups, history, inbox, jobs, messages, operating, sent
+from onceonly.api import backups, history, inbox, jobs, messages, operating, watching
 from onceonly.api.operation import (
     ANY,
     ARROW,
@@ -74,30 +74,6 @@ GET_MESSAGE: Final = Operation(
     query_type=Nothing,
     body_type=Nothing,
     answer_type=messages.MessageDetail,
-    refusals=("NotFound",),
-)
-GET_SENT_PAYLOAD: Final = Operation(
-    name="getSentPayload",
-    method="get",
-    path="/v1/messages/{message_id}/payloads/{n}",
-    summary="The bytes of a payload of an outbound message",
-    path_type=sent.SentPayloadPath,
-    query_type=Nothing,
-    body_type=Nothing,
-    answer_type=bytes,
-    media=(BYTES, ANY),
-    refusals=("NotFound",),
-)
-GET_SENT_HEADER: Final = Operation(
-    name="getSentHeader",
-    method="get",
-    path="/v1/messages/{message_id}/header",
-    summary="The header document of an outbound message as it left, raw and in its parts; 404 "
-    "before its first transmission",
-    path_type=messages.MessagePath,
-    query_type=Nothing,
-    body_type=Nothing,
-    answer_type=sent.SentHeader,
     refusals=("NotFound",),
 )
 CANCEL_MESSAGE: Final = Operation(
@@ -553,8 +529,6 @@ OPERATIONS: Final[tuple[AnyOperation, ...]] = (
     RESUME_MESSAGE,
     PUT_MESSAGE,
     GET_MESSAGE,
-    GET_SENT_PAYLOAD,
-    GET_SENT_HEADER,
     LIST_JOBS,
     PUT_JOB_MESSAGE,
     POST_JOB_MESSAGES,
@@ -575,6 +549,7 @@ OPERATIONS: Final[tuple[AnyOperation, ...]] = (
     LIST_INCIDENTS,
     SET_DRAINING,
     LIST_JOURNAL,
+    *watching.ALL,
     PUBLISH,
     START_BACKUP,
     LIST_BACKUPS,

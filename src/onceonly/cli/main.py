@@ -8,6 +8,7 @@ import click
 
 from onceonly import __version__
 from onceonly.cli.backup import backup, restore
+from onceonly.cli.counters import counters, duplicates, events, security
 from onceonly.cli.exits import MEANINGS, Exit, Failure
 from onceonly.cli.gateway_option import configuration_option, load_configuration
 from onceonly.cli.inbox import inbox
@@ -146,6 +147,8 @@ for command in (advise, pack, verify):
     lake.add_command(command)
 for command in (header, payload):
     message.add_command(command)
+for command in (counters, events, duplicates, security):
+    cli.add_command(command)
 for command in (send, message, inbox, job, package, partner, lake, backup, restore, simulate):
     cli.add_command(command)
 

@@ -50,7 +50,13 @@ def header(
 
 @click.command()
 @click.argument("message_id")
-@click.argument("number", type=click.IntRange(min=0), default=0)
+@click.option(
+    "--number",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Which one, counted from 0.",
+)
 @click.option(
     "--to",
     "into",
@@ -59,7 +65,7 @@ def header(
 )
 @gateway_command
 def payload(client: Client, message_id: str, number: int, into: Path | None) -> None:
-    """Write payload NUMBER of a message, 0 if none is named, as it was submitted.
+    """Write one payload of a message, as it was submitted.
 
     \b
     onceonly message payload 4711@a.example.com -c gateway.toml --to order.xml

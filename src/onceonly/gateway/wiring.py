@@ -10,12 +10,14 @@ from onceonly.gateway.application.inbox import Inbox
 from onceonly.gateway.application.jobs import Jobs
 from onceonly.gateway.application.operations import Operations
 from onceonly.gateway.application.sent import SentMessages
+from onceonly.gateway.application.statistics import Statistics
 from onceonly.gateway.application.submissions import Submissions
 from onceonly.gateway.backups import Backups
 from onceonly.gateway.bugs import Bugs, OnBug
 from onceonly.gateway.chance import Chance, domain_of
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import Configuration
+from onceonly.gateway.counting import Counting
 from onceonly.gateway.descriptors import shares
 from onceonly.gateway.desk import Desk
 from onceonly.gateway.drill import Failpoints
@@ -80,6 +82,7 @@ class Gateway:
     clock: Clock
     tasks: Tasks
     backups: Backups
+    counting: Counting
     api: Api
     access: Access
 
@@ -187,6 +190,7 @@ def join(
         clock=around.clock,
         tasks=tasks,
         backups=backups,
+        counting=Counting(office=office, bugs=bugs),
         api=Api(
             store=store,
             spool=around.spool,
@@ -196,6 +200,7 @@ def join(
             operations=operations,
             backups=backups,
             sent=SentMessages(desk),
+            statistics=Statistics(desk),
             payload_bytes_max=configuration.payload_bytes_max,
         ),
         access=Access(

@@ -39,6 +39,7 @@ from onceonly.gateway.api.answers import Answer, Bytes, Json, ascii_json, refusa
 from onceonly.gateway.api.arrow import inbox_stream, journal_stream
 from onceonly.gateway.api.backup_calls import BackupCalls
 from onceonly.gateway.api.bounds import announced, read_on, read_whole
+from onceonly.gateway.api.counter_calls import CounterCalls
 from onceonly.gateway.api.declared import from_members, from_path, from_texts
 from onceonly.gateway.api.forms import HEADER_BYTES_MAX, HEADER_PART, form_of
 from onceonly.gateway.api.job_calls import JobCalls
@@ -60,6 +61,7 @@ from onceonly.gateway.application.inbox import Inbox
 from onceonly.gateway.application.jobs import Jobs
 from onceonly.gateway.application.operations import Operations
 from onceonly.gateway.application.sent import SentMessages
+from onceonly.gateway.application.statistics import Statistics
 from onceonly.gateway.application.submissions import Part, Submission, Submissions
 from onceonly.gateway.backups import Backups
 from onceonly.message.errors import LocalError
@@ -81,7 +83,7 @@ READERS_MAX = 4
 """Most calls that read the store at the same time, so that threads are left for payloads."""
 
 
-class Api(JobCalls, BackupCalls, SentCalls):
+class Api(JobCalls, BackupCalls, SentCalls, CounterCalls):
     """The routes over the parts that they read."""
 
     def __init__(  # noqa: PLR0913 - because the API is the face of all these parts
@@ -95,6 +97,7 @@ class Api(JobCalls, BackupCalls, SentCalls):
         operations: Operations,
         backups: Backups,
         sent: SentMessages,
+        statistics: Statistics,
         payload_bytes_max: int,
     ) -> None:
         self._store = store
@@ -105,6 +108,7 @@ class Api(JobCalls, BackupCalls, SentCalls):
         self._operations = operations
         self._backups = backups
         self._sent = sent
+        self._statistics = statistics
         self._payload_bytes_max = payload_bytes_max
         self._readers = asyncio.Semaphore(READERS_MAX)
 

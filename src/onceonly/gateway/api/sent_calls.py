@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 from starlette.responses import StreamingResponse
 
-from onceonly.api import operations, sent
+from onceonly.api import sent, watching
 from onceonly.api.messages import MessagePath
 from onceonly.api.operation import Nothing
 from onceonly.api.sent import SentPayloadPath
@@ -21,13 +21,13 @@ class SentCalls:
     _sent: SentMessages
     _spool: Spool
 
-    @serves(operations.GET_SENT_PAYLOAD)
+    @serves(watching.GET_SENT_PAYLOAD)
     def get_sent_payload(self, asked: Asked[SentPayloadPath, Nothing, Nothing]) -> Answer[bytes]:
         """The bytes of one payload."""
         stored = self._sent.payload(asked.path.message_id, asked.path.n)
         return payload_answer(stored, self._spool)
 
-    @serves(operations.GET_SENT_HEADER)
+    @serves(watching.GET_SENT_HEADER)
     def get_sent_header(
         self, asked: Asked[MessagePath, Nothing, Nothing]
     ) -> Answer[sent.SentHeader]:

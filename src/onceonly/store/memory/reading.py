@@ -39,13 +39,14 @@ from onceonly.store.contract.entries import (
 )
 from onceonly.store.contract.rules import page_of
 from onceonly.store.contract.store import Snapshot
+from onceonly.store.memory.counters import MemoryCounterReading
 from onceonly.store.memory.jobs import MemoryJobReading
 from onceonly.store.memory.tables import InboundRow, OutboundRow
 
 # ruff: noqa: D102 - because the methods are documented where they are promised, in store.py
 
 
-class MemorySnapshot(MemoryJobReading, Snapshot):
+class MemorySnapshot(MemoryJobReading, MemoryCounterReading, Snapshot):
     """Reads over tables."""
 
     def find_outbound(self, message_id: str) -> OutboundEntry | None:

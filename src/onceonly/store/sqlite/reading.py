@@ -36,6 +36,7 @@ from onceonly.store.contract.entries import (
 from onceonly.store.contract.rules import page_of
 from onceonly.store.contract.store import Snapshot
 from onceonly.store.sqlite import mapping
+from onceonly.store.sqlite.counter_reading import SqliteCounterReading
 from onceonly.store.sqlite.job_reading import SqliteJobReading
 
 _DELIVERED = (OutboundStatus.ACKNOWLEDGED, OutboundStatus.SENT)
@@ -43,7 +44,7 @@ _UNDER_WAY = (OutboundStatus.QUEUED, OutboundStatus.SENDING)
 """Messages in these statuses, or in `_DELIVERED`, are not in the index `outbound_undelivered`."""
 
 
-class SqliteSnapshot(SqliteJobReading, Snapshot):
+class SqliteSnapshot(SqliteJobReading, SqliteCounterReading, Snapshot):
     """Reads over one connection, used by one thread at a time."""
 
     def find_outbound(self, message_id: str) -> OutboundEntry | None:

@@ -37,6 +37,7 @@ from onceonly.store.contract.rules import check_payloads, settled_at
 from onceonly.store.contract.store import Transaction
 from onceonly.store.contract.waits import Waits
 from onceonly.store.sqlite import mapping
+from onceonly.store.sqlite.counter_writing import SqliteCounterWriting
 from onceonly.store.sqlite.job_writing import SqliteJobWriting
 from onceonly.store.sqlite.kept import Carried, KeptContent, WorkingSet
 from onceonly.store.sqlite.mapping import Way
@@ -72,7 +73,7 @@ _FORGET_TRANSIT = (
 """In this order, since each key is found by rows that are deleted after it."""
 
 
-class SqliteTransaction(SqliteJobWriting, SqliteSnapshot, Transaction):
+class SqliteTransaction(SqliteJobWriting, SqliteCounterWriting, SqliteSnapshot, Transaction):
     """One write transaction, on the one writer connection."""
 
     def __init__(
