@@ -178,3 +178,50 @@ async def run(*words: str) -> str:
 )
 def test_instants_are_read_as_they_are_declared(text: str, at: Any) -> None:
     assert when(text) == at
+
+
+async def test_a_pair_says_how_it_goes(tmp_path: Path, peer: Peer) -> None:
+    """Since when it has its state, when its partner was heard, what waits and what comes next."""
+    terms = {"timeout": 600, "retries": 2, "retry_interval": 1200}
+    async with running(tmp_path, peer, terms=terms) as gateway:
+        fresh = await pair_with(gateway, peer)
+        assert [fresh[name] for name in PAIR_FACTS] == [None, None, None, None, 0, []]
+        await exchanged(gateway, peer)
+        waits = await gateway.submit(b"x", to=peer)
+        await peer.hear("Normal")
+        queued = await gateway.submit(b"x", to=peer)
+        await gateway.until_row(Event.TRANSMITTED, 2)
+        await gateway.everything_said()
+        await gateway.parts.counting.catch_up()
+        found = await pair_with(gateway, peer)
+        assert (found["first_try_share"], found["first_try_of"]) == (1.0, 1)
+        assert (found["state_since_at"], found["queued"]) == (None, 1)
+        message = await gateway.get(f"/v1/messages/{waits}")
+        assert found["oldest_waiting_at"] == message["submitted_at"]
+        [waiting] = found["waiting"]
+        assert waiting["message_id"] == waits
+        for name in ("attempt", "attempts_max", "next_attempt_at", "gives_up_at"):
+            assert waiting[name] == message[name]
+        [heard] = gateway.rows(Event.DUPLICATE_ELIMINATED)
+        assert (
+            found["last_contact_at"]
+            == (await gateway.get("/v1/events?event=DuplicateEliminated"))["events"][0]["row"]["at"]
+        ), heard
+        await gateway.call("POST", f"/v1/partners/{peer.party}/suspend", json={})
+        await gateway.call("POST", f"/v1/messages/{queued}/cancel")
+        await gateway.parts.counting.catch_up()
+        suspended = await pair_with(gateway, peer)
+        assert suspended["state_since_at"] is not None
+        back = await pair_with(gateway, peer, "receiver")
+        assert (back["last_contact_at"], back["waiting"]) == (found["last_contact_at"], [])
+
+
+PAIR_FACTS = (
+    *("state_since_at", "last_contact_at", "oldest_waiting_at", "first_try_share"),
+    *("first_try_of", "waiting"),
+)
+
+
+async def pair_with(gateway: RunningGateway, peer: Peer, role: str = "sender") -> Any:
+    pairs = (await gateway.get("/v1/partners"))["partners"]
+    return next(one for one in pairs if (one["partner"], one["role"]) == (peer.party, role))

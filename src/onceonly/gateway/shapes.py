@@ -13,6 +13,7 @@ from onceonly.api import history, inbox, jobs, messages, operating
 from onceonly.api.refusals import Refusal
 from onceonly.api.sent import SentPayload
 from onceonly.gateway.application.inbox import WholeItem
+from onceonly.gateway.application.pairs import InFlight, PairFacts
 from onceonly.gateway.backups import MadeBackup
 from onceonly.gateway.outgoing.questions import Availability
 from onceonly.journal.record import Record
@@ -308,7 +309,10 @@ def notice_shape(number: int, notice: Notice) -> operating.Notice:
 
 
 def partner_shape(
-    pair: PairView, terms: DeliveryTerms | None, outcomes: Iterable[Record]
+    pair: PairView,
+    terms: DeliveryTerms | None,
+    outcomes: Iterable[Record],
+    facts: PairFacts = PairFacts(),  # noqa: B008 - because facts are frozen
 ) -> operating.PartnerPair:
     """One side of a pair, as operators see it; `terms` where we send.
 
@@ -329,6 +333,23 @@ def partner_shape(
         queued=pair.queued,
         verdict_after_s=None if terms is None else terms.verdict_after_s,
         last_outcome=outcome_shape(outcomes),
+        state_since_at=instant(facts.state_since_at),
+        last_contact_at=instant(facts.last_contact_at),
+        oldest_waiting_at=instant(facts.oldest_waiting_at),
+        first_try_share=facts.first_try / facts.acknowledged if facts.acknowledged else None,
+        first_try_of=facts.acknowledged,
+        waiting=tuple(map(_waiting_shape, facts.in_flight)),
+    )
+
+
+def _waiting_shape(found: InFlight) -> operating.Waiting:
+    return operating.Waiting(
+        message_id=found.message_id,
+        submitted_at=text_of(found.submitted_at),
+        attempt=found.attempt,
+        attempts_max=found.ahead.attempts_max,
+        next_attempt_at=instant(found.ahead.next_attempt_at),
+        gives_up_at=instant(found.ahead.gives_up_at),
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from onceonly import __version__
 from onceonly.api.operating import Drill, Health, PartnerPair, Ping
+from onceonly.gateway.application.pairs import Pairs
 from onceonly.gateway.bugs import Bugs
 from onceonly.gateway.config import Configuration
 from onceonly.gateway.desk import Desk
@@ -202,11 +203,13 @@ class Operations:
             terms[Role.SENDER, there] = agreement.terms
             terms.setdefault((Role.RECEIVER, back), None)
         snapshot = self._desk.snapshot()
+        facts = Pairs(self._desk)
         shapes = []
         for role, pair in sorted(terms):
             view = known.get((role, pair)) or _fresh(role, pair, snapshot)
             outcomes = [snapshot.list_outcomes(one, 1) for one in view.in_flight]
-            shapes.append(partner_shape(view, terms[role, pair], chain.from_iterable(outcomes)))
+            last = chain.from_iterable(outcomes)
+            shapes.append(partner_shape(view, terms[role, pair], last, facts.facts(view)))
         return tuple(shapes)
 
     async def suspend(self, partner: str, reason: str) -> tuple[PartnerPair, ...]:
