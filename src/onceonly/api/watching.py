@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from onceonly.api import messages, sent
+from onceonly.api.condition import Condition
 from onceonly.api.counters import (
     Counters,
     CountersQuery,
@@ -61,11 +62,23 @@ LIST_EVENTS: Final = Operation(
     answer_type=EventPage,
 )
 
+GET_CONDITION: Final = Operation(
+    name="getCondition",
+    method="get",
+    path="/v1/condition",
+    summary="How the gateway is: its disk, certificates, what waits, what is published",
+    path_type=Nothing,
+    query_type=Nothing,
+    body_type=Nothing,
+    answer_type=Condition,
+)
+
 ALL: Final[tuple[Operation[Any, Any, Any, Any], ...]] = (
     GET_SENT_PAYLOAD,
     GET_SENT_HEADER,
     GET_COUNTERS,
     LIST_EVENTS,
+    GET_CONDITION,
 )
 """All of them."""
 
@@ -76,6 +89,10 @@ class WatchingCalls:
     def _ask(self, operation: Operation[P, Q, B, A], path: P, query: Q, body: B | None = None) -> A:
         """The answer to a call; the client knows how."""
         raise NotImplementedError
+
+    def condition(self) -> Condition:
+        """How the gateway is: its disk, certificates, what waits, what is published."""
+        return self._ask(GET_CONDITION, Nothing(), Nothing())
 
     def sent_header(self, message_id: str) -> sent.SentHeader:
         """The header document of an outbound message as it left, raw and in its parts."""

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from onceonly.gateway.api.access import Access
 from onceonly.gateway.api.application import Api
+from onceonly.gateway.application.conditions import Conditions
 from onceonly.gateway.application.inbox import Inbox
 from onceonly.gateway.application.jobs import Jobs
 from onceonly.gateway.application.operations import Operations
@@ -201,6 +202,7 @@ def join(
             backups=backups,
             sent=SentMessages(desk),
             statistics=Statistics(desk),
+            conditions=Conditions(configuration, desk),
             payload_bytes_max=configuration.payload_bytes_max,
         ),
         access=Access(

@@ -57,6 +57,7 @@ from onceonly.gateway.api.reading import (
 )
 from onceonly.gateway.api.sent_calls import SentCalls, payload_answer
 from onceonly.gateway.api.serving import Asked, Call, calls_of, serves
+from onceonly.gateway.application.conditions import Conditions
 from onceonly.gateway.application.inbox import Inbox
 from onceonly.gateway.application.jobs import Jobs
 from onceonly.gateway.application.operations import Operations
@@ -98,6 +99,7 @@ class Api(JobCalls, BackupCalls, SentCalls, CounterCalls):
         backups: Backups,
         sent: SentMessages,
         statistics: Statistics,
+        conditions: Conditions,
         payload_bytes_max: int,
     ) -> None:
         self._store = store
@@ -109,6 +111,7 @@ class Api(JobCalls, BackupCalls, SentCalls, CounterCalls):
         self._backups = backups
         self._sent = sent
         self._statistics = statistics
+        self._conditions = conditions
         self._payload_bytes_max = payload_bytes_max
         self._readers = asyncio.Semaphore(READERS_MAX)
 

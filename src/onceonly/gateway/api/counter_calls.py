@@ -8,12 +8,15 @@ from typing import Any, Final
 from msgspec.structs import asdict
 
 from onceonly.api import counters, watching
+from onceonly.api.condition import CertificateEnd, Condition, DiskSpace
 from onceonly.api.counters import CountersQuery, EventsQuery
 from onceonly.api.operation import Nothing
 from onceonly.gateway import shapes
 from onceonly.gateway.api.answers import Answer, Json
 from onceonly.gateway.api.reading import page_limit
 from onceonly.gateway.api.serving import Asked, serves
+from onceonly.gateway.application.conditions import Conditions, ages_of
+from onceonly.gateway.application.operations import Operations
 from onceonly.gateway.application.statistics import ListedRow, Statistics
 from onceonly.message.event import Event
 from onceonly.message.instant import US_PER_S
@@ -39,6 +42,14 @@ class CounterCalls:
     """The routes to counters and rare rows, of the API that has them."""
 
     _statistics: Statistics
+    _conditions: Conditions
+    _operations: Operations
+
+    @serves(watching.GET_CONDITION)
+    def get_condition(self, asked: Asked[Nothing, Nothing, Nothing]) -> Answer[Condition]:
+        """How the gateway is."""
+        del asked
+        return Json(_condition_shape(self._conditions, is_ready=self._operations.is_ready))
 
     @serves(watching.GET_COUNTERS)
     def get_counters(
@@ -90,6 +101,30 @@ class CounterCalls:
                 last_seq=found.last_seq,
             )
         )
+
+
+def _condition_shape(conditions: Conditions, *, is_ready: bool) -> Condition:
+    snapshot = conditions.snapshot()
+    ages, last_seq = ages_of(snapshot), snapshot.last_seq()
+    last = snapshot.list_journal(last_seq - 1, 1) if last_seq else ()
+    return Condition(
+        now=shapes.text_of(conditions.now_at()),
+        ready=is_ready,
+        disk=DiskSpace(**asdict(conditions.sizes())),
+        certificates=tuple(
+            CertificateEnd(file=str(file), ends_at=shapes.instant(ends_at))
+            for file, ends_at in conditions.certificates()
+        ),
+        messages=snapshot.count_by_status(),
+        oldest_waiting_at=shapes.instant(ages.waiting_at),
+        oldest_doubt_at=shapes.instant(ages.doubt_at),
+        incidents_open=len(snapshot.list_incidents(is_open=True)),
+        last_row_at=shapes.text_of(last[0].at) if last else None,
+        last_seq=last_seq,
+        counted_seq=snapshot.counted_seq(),
+        published_seq=conditions.published_seq(),
+        publish_interval_s=conditions.publish_interval_s,
+    )
 
 
 def when(text: str) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 
 from onceonly import __version__
 from onceonly.api.operating import Drill, Health, PartnerPair, Ping
+from onceonly.gateway.application.conditions import Conditions
 from onceonly.gateway.application.pairs import Pairs
 from onceonly.gateway.bugs import Bugs
 from onceonly.gateway.config import Configuration
@@ -308,7 +309,8 @@ class Operations:
 
     def metrics(self) -> tuple[str, str]:
         """Prometheus text and its content type."""
-        return render(self._desk.snapshot(), self._bugs.counts)
+        conditions = Conditions(self._configuration, self._desk)
+        return render(self._desk.snapshot(), self._bugs.counts, conditions)
 
 
 def _fresh(role: Role, pair: Pair, snapshot: Any) -> PairView:
