@@ -21,6 +21,7 @@ from onceonly.cli.message_sent import header, payload
 from onceonly.cli.output import complain, complain_of_bug, put, say
 from onceonly.cli.package import package
 from onceonly.cli.partner import partner
+from onceonly.cli.probe import probe
 from onceonly.cli.simulate import simulate
 from onceonly.message.profile import PROFILES, Profile, profile_named
 
@@ -147,7 +148,7 @@ for command in (advise, pack, verify):
     lake.add_command(command)
 for command in (header, payload):
     message.add_command(command)
-for command in (counters, events, duplicates, security):
+for command in (counters, events, duplicates, security, probe):
     cli.add_command(command)
 for command in (send, message, inbox, job, package, partner, lake, backup, restore, simulate):
     cli.add_command(command)

@@ -1,0 +1,54 @@
+"""The commands of `docs/how-to/watch.md`, run against a gateway, as they are written there."""
+
+import asyncio
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+from peer import Peer
+from running_gateway import RunningGateway
+
+from onceonly.cli.exits import Exit
+
+pytestmark = pytest.mark.anyio
+
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "watch.md"
+
+
+def commands() -> list[str]:
+    """Every line of every block for a shell."""
+    blocks = re.findall(r"```sh\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+    return [line for block in blocks for line in block.splitlines()]
+
+
+async def test_every_command_of_the_page_runs(
+    gateway: RunningGateway, peer: Peer, tmp_path: Path
+) -> None:
+    """With the gateway's file, after one message that its partner has acknowledged."""
+    message_id = await gateway.submit(b"<order/>", to=peer)
+    await peer.hear("Normal")
+    await peer.acknowledge(message_id)
+    await gateway.until_state(message_id, "acknowledged")
+    await gateway.everything_said()
+    await gateway.parts.counting.catch_up()
+    lines = commands()
+    assert len(lines) > 12
+    codes: dict[str, int] = {}
+    for line in lines:
+        words = shlex.split(line.replace("MESSAGE_ID", message_id))
+        assert words[0] == "onceonly"
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", *words),
+            cwd=tmp_path,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        output, said = await process.communicate()
+        assert not said, (line, said)
+        assert output or words[1] in ("security", "duplicates", "events", "message"), line
+        codes[line] = process.returncode or 0
+    # How full the disk of this machine is decides about the whole probe.
+    assert {code for line, code in codes.items() if " probe" not in line} == {Exit.OK}
+    assert (tmp_path / "order.xml").read_bytes() == b"<order/>"
