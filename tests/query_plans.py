@@ -53,6 +53,8 @@ WHOLE = {
         "SCAN pragma_freelist_count VIRTUAL TABLE INDEX 0:",
         "SCAN pragma_page_size VIRTUAL TABLE INDEX 0:",
     ),
+    "list_pair_times": ("SCAN pair_time",),
+    "list_listed": ("SCAN (subquery-1)",),
 }
 """Statements that may read something from end to end, and what.
 
@@ -63,6 +65,7 @@ now: in flight, in recovery, a notice, an open incident. `list_incidents` and `l
 asked for all that there are. `gather_settled` reads the agreements that its caller named.
 A preview measures at most 10,000 messages, whose positions it brings as one JSON array; the size of
 the file is in its head.
+`list_listed` looks at a bounded part of an index, which its subquery is.
 """
 
 

@@ -31,6 +31,7 @@ from onceonly.message.terms import DeliveryTerms
 from onceonly.message.word import changed
 from onceonly.protocol.effects import NoticeKind
 from onceonly.protocol.events import Outcome, Transmission
+from onceonly.protocol.outlook import outlook
 from onceonly.protocol.pairing import PairStatus
 from onceonly.protocol.receiving import ProcessingState
 from onceonly.protocol.recovering import Recovery, ResponseStatus
@@ -321,7 +322,10 @@ def _shapes() -> dict[str, Any]:
     )
     return {
         "Outbound message": shapes.detail_shape(
-            shapes.message_shape(view, pair, recovery), [record, transmitted]
+            shapes.message_shape(view, pair, recovery),
+            [record, transmitted],
+            message.payloads,
+            outlook(state, None, agreement.terms, lambda due_ns: due_ns),
         ),
         "Job": shapes.job_shape(
             Job(7, "orders-2026-01-01", at, at, 1, at + 60_000_000),

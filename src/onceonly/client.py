@@ -85,6 +85,8 @@ from onceonly.api.operating import (
 )
 from onceonly.api.operation import ARROW, LINES, A, B, Nothing, Operation, P, Q
 from onceonly.api.purge import PurgeBegun, PurgePreview
+from onceonly.api.sent import SentPayloadPath
+from onceonly.api.watching import GET_SENT_PAYLOAD, WatchingCalls
 from onceonly.api.words import ErrorWord, MessageState, Order, ProcessingState
 from onceonly.call import (
     GatewayUnreachable,
@@ -136,7 +138,7 @@ class MessageChoice(TypedDict, total=False):
     until: str | None
 
 
-class Client(BulkCalls, EventCalls, FolderCalls, KeyClient):
+class Client(BulkCalls, EventCalls, FolderCalls, KeyClient, WatchingCalls):
     """Calls one gateway. Use as a context manager.
 
     Every call raises `GatewayUnreachable`, or `LocalError` with the name that the gateway gave;
@@ -228,6 +230,13 @@ class Client(BulkCalls, EventCalls, FolderCalls, KeyClient):
         """
         path, query = MessagePath(message_id=message_id), WaitQuery(wait=wait_s)
         return self._ask(operations.GET_MESSAGE, path, query)
+
+    def sent_payload(self, message_id: str, n: int) -> Iterator[bytes]:
+        """The bytes of a payload of an outbound message, in pieces."""
+        operation = GET_SENT_PAYLOAD
+        target = operation.target(SentPayloadPath(message_id=message_id, n=n))
+        with self._call(operation.method, target) as response:
+            yield from response.iter_bytes()
 
     def list(
         self,

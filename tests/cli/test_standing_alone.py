@@ -418,7 +418,7 @@ def a_message(**known: Any) -> MessageDetail:
     texts = dict.fromkeys(("message_id", "agreement", "conversation", "service", "action"), "x")
     numbers = dict.fromkeys(("attempt", "episode", "size_bytes"), 0)
     unknown = dict.fromkeys(MessageDetail.__struct_fields__)
-    lists = dict.fromkeys(("from_ids", "to_ids", "receipts", "timeline"), ())
+    lists = dict.fromkeys(("from_ids", "to_ids", "receipts", "timeline", "payloads"), ())
     usual = {"is_final": False, "digest": "", "submitted_at": at, "timestamp": at}
     semantics = {"semantics": DeliverySemantics.ONCE_AND_ONLY_ONCE}
     return MessageDetail(**{**unknown, **texts, **numbers, **lists, **usual, **semantics, **known})

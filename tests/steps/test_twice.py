@@ -32,6 +32,7 @@ NOT_IN_WORLDS = {
     "api_keys.make_key",
     "api_keys.note_used",
     "api_keys.revoke_key",
+    "counting.count",
     "handing_over.park",
     "handing_over.take_up",
     "notices.park",
@@ -47,8 +48,8 @@ NOT_IN_WORLDS = {
     "transit.take_up_parked",
     "verdicts.send_beside",
 }
-"""What an operator does after a bug or with many messages, jobs, and what is so rare that these
-worlds do not have it; the tests of the gateway run each of them, once."""
+"""What an operator does after a bug or with many messages, jobs, counters, and what is so rare that
+these worlds do not have it; the tests of the gateway run each of them, once."""
 
 
 def step_functions() -> dict[str, Callable[..., Any]]:

@@ -19,6 +19,7 @@ from onceonly.api.fields import (
 )
 from onceonly.api.history import JournalRow
 from onceonly.api.lists import Times
+from onceonly.api.sent import SentPayload
 from onceonly.api.words import (
     ErrorWord,
     MessageState,
@@ -167,10 +168,17 @@ class LastOutcome(Word, kw_only=True):
 class MessageDetail(OutboundMessage, kw_only=True):
     """An outbound message, and what the journal has of it.
 
-    `reason` belongs to `error_code`: null where that is.
+    `reason` belongs to `error_code`: null where that is. `attempts_max`, `next_attempt_at` and
+    `gives_up_at` are what lies ahead if no answer comes: null where no number or no time limits it,
+    or nothing is to come. `known` says in words what is known of its delivery.
     """
 
     reason: str | None
+    attempts_max: int | None
+    next_attempt_at: Instant | None
+    gives_up_at: Instant | None
+    known: str | None
+    payloads: tuple[SentPayload, ...]
     last_outcome: LastOutcome | None
     acknowledgment: Said | None
     report: Said | None

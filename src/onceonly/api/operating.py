@@ -22,10 +22,25 @@ class PartnerPath(Word, kw_only=True):
     partner: Name
 
 
+class Waiting(Word, kw_only=True):
+    """A message in flight, and what lies ahead of it if no answer comes."""
+
+    message_id: str
+    submitted_at: Instant
+    attempt: int
+    attempts_max: int | None
+    next_attempt_at: Instant | None
+    gives_up_at: Instant | None
+
+
 class PartnerPair(Word, kw_only=True):
     """One side of a pair, as operators see it; `window` and `verdict_after_s` where we send.
 
     `partner_name` is the `name` of its agreement, if it has one.
+    `state_since_at` is null if the state never changed, `last_contact_at` if the partner was never
+    heard in either direction. `oldest_waiting_at` is the submission of the oldest message without
+    an end. Of `first_try_of` messages acknowledged in the last 24 hours, `first_try_share` took one
+    transmission.
     """
 
     partner: str
@@ -42,6 +57,12 @@ class PartnerPair(Word, kw_only=True):
     queued: int
     verdict_after_s: int | None
     last_outcome: LastOutcome | None
+    state_since_at: Instant | None
+    last_contact_at: Instant | None
+    oldest_waiting_at: Instant | None
+    first_try_share: float | None
+    first_try_of: int
+    waiting: tuple[Waiting, ...]
 
 
 class PartnerPairs(Word, kw_only=True):

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from onceonly.api import backups, history, inbox, jobs, lists, messages, operating, upkeep
+from onceonly.api import backups, history, inbox, jobs, lists, messages, operating, upkeep, watching
 from onceonly.api.bulk_operations import BULK_OPERATIONS
 from onceonly.api.event_operations import LIST_EVENTS
 from onceonly.api.folder_operations import LIST_FOLDERS
@@ -624,6 +624,7 @@ OPERATIONS: Final[tuple[AnyOperation, ...]] = (
     SET_DRAINING,
     LIST_EVENTS,
     LIST_JOURNAL,
+    *watching.ALL,
     PUBLISH,
     START_BACKUP,
     LIST_BACKUPS,

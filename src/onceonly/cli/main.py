@@ -11,6 +11,7 @@ from onceonly import __version__
 from onceonly.cli.backup import backup, restore
 from onceonly.cli.bulk import bulk
 from onceonly.cli.completion import completion
+from onceonly.cli.counters import counters, duplicates, exceptions, security
 from onceonly.cli.doctor import doctor
 from onceonly.cli.errors import errors
 from onceonly.cli.exits import MEANINGS, Exit, Failure
@@ -25,11 +26,13 @@ from onceonly.cli.lake import lake
 from onceonly.cli.lake_advise import advise
 from onceonly.cli.lake_packs import pack, verify
 from onceonly.cli.message import message, send
+from onceonly.cli.message_sent import header, payload
 from onceonly.cli.migrate import migrate
 from onceonly.cli.notice import notice
 from onceonly.cli.output import complain, complain_of_bug, put, say
 from onceonly.cli.package import package
 from onceonly.cli.partner import partner
+from onceonly.cli.probe import probe
 from onceonly.cli.purge import purge
 from onceonly.cli.reload import reload
 from onceonly.cli.simulate import simulate
@@ -172,6 +175,10 @@ for command in (errors, package, doctor, completion, simulate):
 for command in (notice, incident, journal, key):
     cli.add_command(command)
 for command in (reload, migrate, purge):
+    cli.add_command(command)
+for command in (header, payload):
+    message.add_command(command)
+for command in (counters, exceptions, duplicates, security, probe):
     cli.add_command(command)
 
 

@@ -134,7 +134,7 @@ def _print_receipt(receipt: Receipt, output: str) -> None:
 
 @click.group()
 def message() -> None:
-    """Outbound messages: list, count, show, status, trace, wait, tail, resend, resume, cancel."""
+    """Outbound messages: find them, look at them, wait for them, act on them."""
 
 
 @message.command("list")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import click
 
-from onceonly.api.operating import PartnerPair, Ping
+from onceonly.api.operating import PartnerPair, Ping, Waiting
 from onceonly.cli.exits import Exit
 from onceonly.cli.gateway_option import gateway_command
 from onceonly.cli.incident import print_incidents
@@ -21,7 +21,8 @@ from onceonly.client import Client
 
 COLUMNS = (
     *("partner", "role", "state", "queued", "in_flight", "sequence_number", "reason"),
-    *("last_outcome", "partner_name"),
+    *("last_outcome", "state_since_at", "last_contact_at", "oldest_waiting_at", "first_try"),
+    *("ahead", "partner_name"),
 )
 PING_COLUMNS = ("partner", "agreement", "outcome", "available", "partner_name")
 
@@ -36,12 +37,21 @@ def _print_pairs(pairs: Sequence[PartnerPair], output: str) -> None:
         {
             **members(one),
             "in_flight": ", ".join(one.in_flight),
+            "ahead": ", ".join(map(_ahead, one.waiting)),
+            "first_try": None if one.first_try_share is None else f"{one.first_try_share:.0%}",
             "reason": one.reason or one.trouble,
             "last_outcome": words_of_outcome(one),
         }
         for one in pairs
     ]
     print_rows(rows if output == "table" else pairs, COLUMNS, output)
+
+
+def _ahead(found: Waiting) -> str:
+    """`attempt 2/4, next at …`, of a message in flight."""
+    most = "" if found.attempts_max is None else f"/{found.attempts_max}"
+    then = "" if found.next_attempt_at is None else f", next at {found.next_attempt_at}"
+    return f"attempt {found.attempt}{most}{then}"
 
 
 @partner.command("list")

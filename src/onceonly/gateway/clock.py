@@ -33,6 +33,14 @@ class Clock:
         """Seconds of the event loop until the monotonic deadline `due_ns`; 0 if it has come."""
         return max(0.0, (due_ns / self._rate - time.monotonic_ns()) / NS_PER_S)
 
+    def wall_at(self, due_ns: int) -> int:
+        """When the monotonic instant `due_ns` comes by the wall clock, to the second.
+
+        The two clocks are read one after the other, so that it is known no better. For people.
+        """
+        wait_us = (due_ns / self._rate - time.monotonic_ns()) / 1_000
+        return round((self.at() + wait_us) / US_PER_S) * US_PER_S
+
     def call_at(self, due_ns: int, call: Callable[[], None]) -> asyncio.Handle:
         """Let the event loop call at the monotonic instant `due_ns`, or a little before."""
         return asyncio.get_running_loop().call_later(self.real_wait_s(due_ns), call)

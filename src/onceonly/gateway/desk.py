@@ -99,6 +99,13 @@ class Desk(Office):
         """Whether a message of ours with this id waits for something; asks memory alone."""
         return self._deadlines.has((Waiter.MESSAGE, message_id))
 
+    def find_due_ns(self, message_id: str) -> int | None:
+        """When the machine of a message of ours acts next by itself, in monotonic nanoseconds.
+
+        None where it waits for nothing; for any thread.
+        """
+        return self._deadlines.find((Waiter.MESSAGE, message_id))
+
     def drain(self) -> None:
         """Begin no further transmission or notice; owed ones wait for the next start."""
         self.is_draining = True

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
+from urllib.parse import quote
 
 from msgspec import UNSET
 from msgspec.structs import asdict
@@ -10,7 +11,9 @@ from msgspec.structs import asdict
 from onceonly.api import backups as api_backups
 from onceonly.api import events, history, inbox, jobs, keys, messages, operating
 from onceonly.api.refusals import Refusal
+from onceonly.api.sent import SentPayload
 from onceonly.gateway.application.inbox import WholeItem
+from onceonly.gateway.application.pairs import InFlight, PairFacts
 from onceonly.gateway.backups import MadeBackup
 from onceonly.gateway.outgoing.questions import Availability
 from onceonly.journal.record import Record
@@ -22,6 +25,7 @@ from onceonly.message.terms import DeliveryTerms
 from onceonly.message.word import changed
 from onceonly.protocol.effects import NoticeKind
 from onceonly.protocol.outbound import NOT_DELIVERED
+from onceonly.protocol.outlook import Outlook
 from onceonly.protocol.recovering import Recovery
 from onceonly.protocol.sending import OutboundStatus
 from onceonly.steps.places import RowAnswer
@@ -116,7 +120,10 @@ def _response_shape(recovery: Recovery) -> messages.Response:
 
 
 def detail_shape(
-    message: messages.OutboundMessage, records: Sequence[Record]
+    message: messages.OutboundMessage,
+    records: Sequence[Record],
+    payloads: Sequence[Payload],
+    ahead: Outlook | None,
 ) -> messages.MessageDetail:
     """The message, and what the journal has of it: its acknowledgement, receipts, every row.
 
@@ -128,11 +135,30 @@ def detail_shape(
     return messages.MessageDetail(
         **asdict(message),
         reason=None if why is None else why.said,
+        attempts_max=None if ahead is None else ahead.attempts_max,
+        next_attempt_at=None if ahead is None else instant(ahead.next_attempt_at),
+        gives_up_at=None if ahead is None else instant(ahead.gives_up_at),
+        known=None if ahead is None else ahead.known,
+        payloads=tuple(
+            _sent_payload_shape(message.message_id, number, payload)
+            for number, payload in enumerate(payloads)
+        ),
         last_outcome=outcome_shape(outcomes[-1:]),
         acknowledgment=_last(records, Event.ACK_RECEIVED, Event.LATE_ACK_RECEIVED),
         report=_last(records, Event.REPORT_RECEIVED),
         receipts=tuple(text_of(record.at) for record in receipts),
         timeline=tuple(map(record_shape, records)),
+    )
+
+
+def _sent_payload_shape(message_id: str, number: int, payload: Payload) -> SentPayload:
+    return SentPayload(
+        n=number,
+        name=payload.name,
+        content_type=payload.content_type,
+        size_bytes=payload.size_bytes,
+        digest=payload.digest,
+        href=f"/v1/messages/{quote(message_id, safe='')}/payloads/{number}",
     )
 
 
@@ -331,7 +357,11 @@ def notice_shape(number: int, notice: Notice) -> operating.Notice:
 
 
 def partner_shape(
-    pair: PairView, terms: DeliveryTerms | None, outcomes: Iterable[Record], name: str | None
+    pair: PairView,
+    terms: DeliveryTerms | None,
+    outcomes: Iterable[Record],
+    name: str | None = None,
+    facts: PairFacts = PairFacts(),  # noqa: B008 - because facts are frozen
 ) -> operating.PartnerPair:
     """One side of a pair, as operators see it; `terms` where we send.
 
@@ -353,6 +383,23 @@ def partner_shape(
         queued=pair.queued,
         verdict_after_s=None if terms is None else terms.verdict_after_s,
         last_outcome=outcome_shape(outcomes),
+        state_since_at=instant(facts.state_since_at),
+        last_contact_at=instant(facts.last_contact_at),
+        oldest_waiting_at=instant(facts.oldest_waiting_at),
+        first_try_share=facts.first_try / facts.acknowledged if facts.acknowledged else None,
+        first_try_of=facts.acknowledged,
+        waiting=tuple(map(_waiting_shape, facts.in_flight)),
+    )
+
+
+def _waiting_shape(found: InFlight) -> operating.Waiting:
+    return operating.Waiting(
+        message_id=found.message_id,
+        submitted_at=text_of(found.submitted_at),
+        attempt=found.attempt,
+        attempts_max=found.ahead.attempts_max,
+        next_attempt_at=instant(found.ahead.next_attempt_at),
+        gives_up_at=instant(found.ahead.gives_up_at),
     )
 
 

@@ -30,6 +30,7 @@ from onceonly.gateway.bugs import Bugs
 from onceonly.gateway.certificates import listening_tls
 from onceonly.gateway.collector import look_seldom
 from onceonly.gateway.config import Configuration
+from onceonly.gateway.counting import COUNTING
 from onceonly.gateway.descriptors import shares
 from onceonly.gateway.life import Life
 from onceonly.gateway.log_stream import LogFile, LogStream
@@ -188,6 +189,7 @@ class _Supervisor:
                 self._gateway = gateway
                 look_seldom()
                 log.info("ready", listen=self._configuration.listen, api=self._configuration.api)
+                gateway.tasks.start(gateway.counting.live(self._stop), place=COUNTING)
                 await life.live(self._stop)
                 log.info("draining")
             # The API is closed by now: nothing is accepted after the last row.

@@ -7,16 +7,20 @@ from pathlib import Path
 from onceonly.gateway.api.access import Access
 from onceonly.gateway.api.application import Api
 from onceonly.gateway.application.bulk import Bulks
+from onceonly.gateway.application.conditions import Conditions
 from onceonly.gateway.application.following import Following
 from onceonly.gateway.application.inbox import Inbox
 from onceonly.gateway.application.jobs import Jobs
 from onceonly.gateway.application.operations import Operations
+from onceonly.gateway.application.sent import SentMessages
+from onceonly.gateway.application.statistics import Statistics
 from onceonly.gateway.application.submissions import Submissions
 from onceonly.gateway.backups import Backups
 from onceonly.gateway.bugs import Bugs, OnBug
 from onceonly.gateway.chance import Chance, domain_of
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import Configuration
+from onceonly.gateway.counting import Counting
 from onceonly.gateway.denials import Denials
 from onceonly.gateway.descriptors import shares
 from onceonly.gateway.desk import Desk
@@ -96,6 +100,7 @@ class Gateway:
     backups: Backups
     folders: Folders
     webhooks: Webhooks
+    counting: Counting
     api: Api
     access: Access
     denials: Denials
@@ -221,6 +226,7 @@ def join(
         backups=backups,
         folders=folders,
         webhooks=webhooks,
+        counting=Counting(office=office, bugs=bugs),
         api=Api(
             store=store,
             spool=around.spool,
@@ -238,6 +244,9 @@ def join(
             reload=reload,
             purge=purge,
             tasks=tasks,
+            sent=SentMessages(desk),
+            statistics=Statistics(desk),
+            conditions=Conditions(configuration, desk),
             payload_bytes_max=configuration.payload_bytes_max,
         ),
         access=_access(configuration, keys, denials),

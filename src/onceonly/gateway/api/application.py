@@ -13,7 +13,7 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.datastructures import UploadFile
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
 from onceonly.api import history, inbox, messages, operating, operations
 from onceonly.api.fields import WAIT_S_MAX
@@ -39,11 +39,12 @@ from onceonly.api.operation import ARROW, JSON, Nothing, Operation
 from onceonly.api.operations import ITEM_CALLS, OPERATIONS
 from onceonly.gateway import shapes
 from onceonly.gateway.api.access import Access
-from onceonly.gateway.api.answers import Answer, Bytes, Json, ascii_json, refusal, sendable_type
+from onceonly.gateway.api.answers import Answer, Bytes, Json, ascii_json, refusal
 from onceonly.gateway.api.arrow import inbox_stream, journal_stream
 from onceonly.gateway.api.backup_calls import BackupCalls
 from onceonly.gateway.api.bounds import announced, read_on, read_whole
 from onceonly.gateway.api.bulk_calls import BulkCalls
+from onceonly.gateway.api.counter_calls import CounterCalls
 from onceonly.gateway.api.declared import from_members, from_path, from_texts
 from onceonly.gateway.api.event_calls import EventCalls
 from onceonly.gateway.api.failures import ON_FAILURE
@@ -77,13 +78,17 @@ from onceonly.gateway.api.reading import (
     too_large,
 )
 from onceonly.gateway.api.reload_calls import ReloadCalls
+from onceonly.gateway.api.sent_calls import SentCalls, payload_answer
 from onceonly.gateway.api.serving import Asked, Call, calls_of, item_of, serves
 from onceonly.gateway.api.webhook_calls import WebhookCalls
 from onceonly.gateway.application.bulk import Bulks
+from onceonly.gateway.application.conditions import Conditions
 from onceonly.gateway.application.following import Following
 from onceonly.gateway.application.inbox import Inbox
 from onceonly.gateway.application.jobs import Jobs
 from onceonly.gateway.application.operations import Operations
+from onceonly.gateway.application.sent import SentMessages
+from onceonly.gateway.application.statistics import Statistics
 from onceonly.gateway.application.submissions import Part, Submission, Submissions
 from onceonly.gateway.backups import Backups
 from onceonly.gateway.folders.folders import Folders
@@ -123,6 +128,8 @@ class Api(
     KeyCalls,
     ReloadCalls,
     PurgeCalls,
+    SentCalls,
+    CounterCalls,
 ):
     """The routes over the parts that they read."""
 
@@ -145,6 +152,9 @@ class Api(
         reload: Reload,
         purge: Purge,
         tasks: Tasks,
+        sent: SentMessages,
+        statistics: Statistics,
+        conditions: Conditions,
         payload_bytes_max: int,
     ) -> None:
         self._store = store
@@ -163,6 +173,9 @@ class Api(
         self._reload = reload
         self._purge = purge
         self._tasks = tasks
+        self._sent = sent
+        self._statistics = statistics
+        self._conditions = conditions
         self._payload_bytes_max = payload_bytes_max
         self._readers = asyncio.Semaphore(READERS_MAX)
 
@@ -418,22 +431,9 @@ class Api(
     def get_payload(self, asked: Asked[Any, Any, Nothing]) -> Answer[bytes]:
         """The bytes of one payload."""
         message_id, offset = item_of(asked)
-        stored = self._inbox.payload(message_id, asked.path.n, offset, asked.caller.agreement_ids)
-        headers = {
-            # A browser must never show a payload as one of our pages (attack R6).
-            "content-type": sendable_type(stored.payload.content_type),
-            "content-disposition": "attachment",
-            "content-security-policy": "sandbox",
-            "content-length": str(stored.payload.size_bytes),
-            "etag": f'"{stored.payload.digest}"',
-        }
-        if stored.body is not None:
-            return Bytes(stored.body, headers=headers)
-        return StreamingResponse(self._pieces(stored.payload.digest), headers=headers)
-
-    async def _pieces(self, digest: str) -> AsyncIterator[bytes]:
-        for piece in self._spool.open_reader(digest):
-            yield piece
+        own = asked.caller.agreement_ids
+        stored = self._inbox.payload(message_id, asked.path.n, offset, own)
+        return payload_answer(stored, self._spool)
 
     @serves(*(calls.report for calls in ITEM_CALLS))
     async def post_processing(self, asked: Asked[Any, Any, Processing]) -> Answer[inbox.InboxItem]:

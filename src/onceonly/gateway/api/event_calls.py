@@ -28,6 +28,7 @@ from onceonly.gateway.api.endpoint import ABORT
 from onceonly.gateway.api.reading import page_limit
 from onceonly.gateway.api.serving import Asked, serves
 from onceonly.gateway.application.following import Following, Found, Wanted
+from onceonly.gateway.application.sent import SentMessages
 from onceonly.store.contract.store import Snapshot
 
 HEARTBEAT_S: Final = 15.0
@@ -53,6 +54,7 @@ class EventCalls(ABC):
 
     _following: Following
     _readers: asyncio.Semaphore
+    _sent: SentMessages
 
     @property
     @abstractmethod
@@ -73,7 +75,8 @@ class EventCalls(ABC):
     ) -> Answer[events.EventPage]:
         """What happened above a seq, as a page or as a stream."""
         query, last_seen = asked.query, _last_event_of(asked.request)
-        wanted = Wanted(_kinds_of(query.kinds), query.partner)
+        own = asked.caller.agreement_ids
+        wanted = Wanted(_kinds_of(query.kinds), query.partner, own)
         after = query.after if last_seen is None else last_seen
         if EVENTS in asked.request.headers.get("accept", ""):
             with ExitStack() as stack:
@@ -105,7 +108,9 @@ class EventCalls(ABC):
     def _detail(self, message_id: str) -> messages.MessageDetail:
         message = self._message(message_id)
         records = self._snapshot.list_journal_of(message.message_id)
-        return shapes.detail_shape(message, records)
+        payloads = self._sent.describe(message.message_id)
+        ahead = self._sent.outlook(message.message_id)
+        return shapes.detail_shape(message, records, payloads, ahead)
 
     async def _poll(self, wanted: Wanted, after: int, wait_s: float) -> Found:
         loop = asyncio.get_running_loop()

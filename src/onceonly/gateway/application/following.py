@@ -52,12 +52,14 @@ class Wanted(Word):
 
     kinds: frozenset[EventKind]
     partner: str | None = None
+    agreement_ids: frozenset[str] | None = None
+    """Only what happens under these agreements; None: whatever happens."""
 
     def has(self, row: Record) -> bool:
         """Whether the row is one of them."""
-        return KIND_OF[row.event] in self.kinds and (
-            self.partner is None or self.partner in (row.from_party, row.to_party)
-        )
+        is_own = self.agreement_ids is None or row.agreement_id in self.agreement_ids
+        is_with = self.partner is None or self.partner in (row.from_party, row.to_party)
+        return KIND_OF[row.event] in self.kinds and is_own and is_with
 
 
 class Found(Word):

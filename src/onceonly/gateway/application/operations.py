@@ -9,6 +9,8 @@ from typing import Any
 
 from onceonly import __version__
 from onceonly.api.operating import Drill, Health, PartnerPair, Ping
+from onceonly.gateway.application.conditions import Conditions
+from onceonly.gateway.application.pairs import Pairs
 from onceonly.gateway.bugs import Bugs
 from onceonly.gateway.config import Configuration
 from onceonly.gateway.desk import Desk
@@ -206,14 +208,13 @@ class Operations:
             terms[Role.SENDER, there] = agreement.terms
             terms.setdefault((Role.RECEIVER, back), None)
         snapshot = self._desk.snapshot()
+        facts = Pairs(self._desk)
         shapes = []
         for role, pair in sorted(terms):
             view = known.get((role, pair)) or _fresh(role, pair, snapshot)
             outcomes = [snapshot.list_outcomes(one, 1) for one in view.in_flight]
-            name = self.name_of(role, pair)
-            shapes.append(
-                partner_shape(view, terms[role, pair], chain.from_iterable(outcomes), name)
-            )
+            last, name = chain.from_iterable(outcomes), self.name_of(role, pair)
+            shapes.append(partner_shape(view, terms[role, pair], last, name, facts.facts(view)))
         return tuple(shapes)
 
     def name_of(self, role: Role, pair: Pair) -> str | None:
@@ -317,7 +318,8 @@ class Operations:
 
     def metrics(self) -> tuple[str, str]:
         """Prometheus text and its content type."""
-        return render(self._desk.snapshot(), self._bugs.counts, self._denied)
+        conditions = Conditions(self._configuration, self._desk)
+        return render(self._desk.snapshot(), self._bugs.counts, self._denied, conditions)
 
 
 def _fresh(role: Role, pair: Pair, snapshot: Any) -> PairView:

@@ -21,13 +21,13 @@ class Deadlines:
     def __init__(self, clock: Clock, reached: Callable[[Key, int], None]) -> None:
         self._clock = clock
         self._reached = reached
-        self._timers: dict[Key, asyncio.Handle] = {}
+        self._timers: dict[Key, tuple[asyncio.Handle, int]] = {}
         self._is_stopped = False
 
     def stop(self) -> None:
         """Cancel all timers."""
         self._is_stopped = True
-        for timer in self._timers.values():
+        for timer, _ in self._timers.values():
             timer.cancel()
         self._timers.clear()
 
@@ -35,17 +35,23 @@ class Deadlines:
         """Whether the machine waits for something."""
         return key in self._timers
 
+    def find(self, key: Key) -> int | None:
+        """Until when the machine waits, in monotonic nanoseconds; for any thread."""
+        timer = self._timers.get(key)
+        return None if timer is None else timer[1]
+
     def settle(self, waits: Mapping[Key, int | None]) -> None:
         """Set the timers of these deadlines; called after the commit of a step with new ones."""
         for key, due_ns in waits.items():
             self._set(key, due_ns)
 
     def _set(self, key: Key, due_ns: int | None) -> None:
-        timer = self._timers.pop(key, None)
-        if timer is not None:
-            timer.cancel()
+        known = self._timers.pop(key, None)
+        if known is not None:
+            known[0].cancel()
         if due_ns is not None and not self._is_stopped:
-            self._timers[key] = self._clock.call_at(due_ns, partial(self._ring, key, due_ns))
+            timer = self._clock.call_at(due_ns, partial(self._ring, key, due_ns))
+            self._timers[key] = timer, due_ns
 
     def _ring(self, key: Key, due_ns: int) -> None:
         if self._clock.real_wait_s(due_ns) > 0:

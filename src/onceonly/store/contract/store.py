@@ -24,6 +24,7 @@ from onceonly.protocol.pairing import SendingPair
 from onceonly.protocol.receiving import InboundStatus, ProcessingState, ReceivingPair
 from onceonly.protocol.recovering import Recovery
 from onceonly.protocol.sending import Outbound
+from onceonly.store.contract.counters import CounterSnapshot, CounterTransaction
 from onceonly.store.contract.entries import (
     Count,
     InboundEntry,
@@ -47,7 +48,7 @@ from onceonly.store.contract.listing import ListSnapshot
 from onceonly.store.contract.waits import Waits
 
 
-class Snapshot(JobSnapshot, KeySnapshot, ListSnapshot, Protocol):
+class Snapshot(JobSnapshot, KeySnapshot, ListSnapshot, CounterSnapshot, Protocol):
     """Reads. In a `Transaction` they also see its own writes, elsewhere only committed rows."""
 
     def find_outbound(self, message_id: str) -> OutboundEntry | None:
@@ -284,7 +285,7 @@ class Snapshot(JobSnapshot, KeySnapshot, ListSnapshot, Protocol):
         ...
 
 
-class Transaction(JobTransaction, KeyTransaction, Snapshot, Protocol):
+class Transaction(JobTransaction, KeyTransaction, CounterTransaction, Snapshot, Protocol):
     """Writes, all of them durable together at `Store.commit`.
 
     Each write raises `StoreFull`, `StoreFailed` or, for a row or value that the tables do not

@@ -154,12 +154,11 @@ class MemoryJobReading:
         return () if found is None or found.staged is None else found.staged.payloads
 
 
-class MemoryJobWriting(MemoryJobReading, JobTransaction):
-    """Writes of jobs over pending tables."""
+class MemoryChanges:
+    """How every write changes a pending table."""
 
-    def __init__(self, tables: Tables) -> None:
-        super().__init__(tables)
-        self._write_count = 0
+    _tables: Tables
+    _write_count = 0
 
     def _put(self, table: dict[Any, Any], key: Any, row: Any) -> None:
         table[key] = row
@@ -172,6 +171,10 @@ class MemoryJobWriting(MemoryJobReading, JobTransaction):
     def _next(self, name: str) -> int:
         number = self._tables.numbers[name] = self._tables.numbers.get(name, 0) + 1
         return number
+
+
+class MemoryJobWriting(MemoryChanges, MemoryJobReading, JobTransaction):
+    """Writes of jobs over pending tables."""
 
     def open_job(self, job_id: str, *, at: int) -> Job:
         job = self._tables.jobs.get(job_id)

@@ -37,13 +37,14 @@ from onceonly.store.contract.entries import (
 )
 from onceonly.store.contract.store import Snapshot
 from onceonly.store.memory.api_keys import MemoryKeyReading
+from onceonly.store.memory.counters import MemoryCounterReading
 from onceonly.store.memory.lists import MemoryLists
 from onceonly.store.memory.tables import InboundRow, OutboundRow
 
 # ruff: noqa: D102 - because the methods are documented where they are promised, in store.py
 
 
-class MemorySnapshot(MemoryLists, MemoryKeyReading, Snapshot):
+class MemorySnapshot(MemoryLists, MemoryKeyReading, MemoryCounterReading, Snapshot):
     """Reads over tables."""
 
     def find_outbound(self, message_id: str) -> OutboundEntry | None:

@@ -17,6 +17,7 @@ from onceonly.protocol.pairing import SendingPair
 from onceonly.protocol.receiving import InboundStatus, ProcessingState, ReceivingPair
 from onceonly.protocol.recovering import Recovery
 from onceonly.protocol.sending import Outbound
+from onceonly.store.contract.counters import EventCounts, PairTimes, RareRow, Span
 from onceonly.store.contract.entries import (
     InboundEntry,
     InboxItem,
@@ -189,6 +190,9 @@ class Tables:
     blocks: dict[tuple[int, int], int] = field(default_factory=dict)
     numbers: dict[str, int] = field(default_factory=dict)
     api_keys: dict[str, ApiKey] = field(default_factory=dict)
+    counters: dict[tuple[Span, str, int], EventCounts] = field(default_factory=dict)
+    pair_times: dict[Pair, PairTimes] = field(default_factory=dict)
+    listed: dict[int, RareRow] = field(default_factory=dict)
 
     def pending(self) -> "PendingTables":
         """Tables with the same rows; changes in them do not change these."""

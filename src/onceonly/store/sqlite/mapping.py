@@ -34,6 +34,7 @@ from onceonly.protocol.receiving import InboundStatus, ProcessingState, Receivin
 from onceonly.protocol.recovering import Recovery, RecoveryPhase, ResponseStatus
 from onceonly.protocol.relaying import Transit, TransitStatus
 from onceonly.protocol.sending import Exposure, Outbound, OutboundStatus, Silence
+from onceonly.store.contract.counters import Group, RareRow
 from onceonly.store.contract.entries import (
     InboundEntry,
     InboxItem,
@@ -359,6 +360,19 @@ def to_incident(row: Row) -> Incident:
     incident_id, role, from_party, to_party, *rest, is_trouble = row
     incident = Incident(incident_id, Role(role), Pair(from_party, to_party), *rest)
     return changed(incident, is_trouble=bool(is_trouble))
+
+
+def to_group(row: Row) -> Group:
+    """`minute_at, agreement_id, event, direction, is_doubt, count`."""
+    minute_at, agreement_id, event, direction, is_doubt, count = row
+    way = _DIRECTION[direction]
+    return Group(minute_at, agreement_id, _EVENT[event], way, bool(is_doubt), count)
+
+
+def to_listed(row: Row) -> RareRow:
+    """The columns of a listed row."""
+    seq, event, *rest = row
+    return RareRow(seq, _EVENT[event], *rest)
 
 
 def to_job_row(row: Row) -> JobRow:

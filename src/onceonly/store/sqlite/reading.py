@@ -34,6 +34,7 @@ from onceonly.store.contract.store import Snapshot
 from onceonly.store.sqlite import mapping
 from onceonly.store.sqlite.api_keys import SqliteKeyReading
 from onceonly.store.sqlite.bulk import SqliteBulkReading
+from onceonly.store.sqlite.counter_reading import SqliteCounterReading
 from onceonly.store.sqlite.forgetting import SqlitePurgePreview
 from onceonly.store.sqlite.job_reading import SqliteJobReading
 from onceonly.store.sqlite.lists import SqliteLists
@@ -43,6 +44,7 @@ from onceonly.store.sqlite.webhooks import SqliteWebhookReading
 class SqliteSnapshot(
     SqliteLists,
     SqliteBulkReading,
+    SqliteCounterReading,
     SqliteJobReading,
     SqliteKeyReading,
     SqlitePurgePreview,

@@ -39,6 +39,7 @@ from onceonly.store.contract.waits import Waits
 from onceonly.store.sqlite import mapping
 from onceonly.store.sqlite.api_keys import SqliteKeyWriting
 from onceonly.store.sqlite.bulk import SqliteBulkWriting
+from onceonly.store.sqlite.counter_writing import SqliteCounterWriting
 from onceonly.store.sqlite.job_writing import SqliteJobWriting
 from onceonly.store.sqlite.kept import Carried, KeptContent, WorkingSet
 from onceonly.store.sqlite.listing import IN_STRETCH, STRETCH_BITS
@@ -78,6 +79,7 @@ _FORGET_TRANSIT = (
 
 class SqliteTransaction(
     SqliteBulkWriting,
+    SqliteCounterWriting,
     SqliteJobWriting,
     SqliteKeyWriting,
     SqliteWebhookWriting,

@@ -1019,3 +1019,95 @@ SELECT NULL, sum((SELECT sum(length(body)) FROM transit_body
 -- name: get_file_space
 SELECT page_count, freelist_count, page_size
   FROM pragma_page_count, pragma_freelist_count, pragma_page_size
+-- name: get_counted_seq
+SELECT seq FROM counted WHERE only_row = 1
+
+-- name: put_counted_seq
+UPDATE counted SET seq = ? WHERE only_row = 1
+
+-- name: tally_events
+SELECT at - at % 60000000, agreement_id, event, direction,
+    event = 'Notified' AND severity = 'Warning' AND reason = 'DeliveryFailure', count(*)
+  FROM journal WHERE seq > ? AND seq <= ? GROUP BY 1, 2, 3, 4, 5
+
+-- name: tally_latencies
+SELECT at, agreement_id, attempt,
+    at - (SELECT one.at FROM journal AS one INDEXED BY journal_by_message
+      WHERE one.message_id = journal.message_id AND one.event = 'Submitted'
+      ORDER BY one.seq LIMIT 1)
+  FROM journal WHERE seq > ? AND seq <= ? AND event = 'AckReceived' ORDER BY seq
+
+-- name: tally_pairs
+SELECT from_party, to_party,
+    max(at) FILTER (WHERE event NOT IN ('PairSuspended', 'PairResumed', 'PairQuarantined')),
+    max(at) FILTER (WHERE event IN ('PairSuspended', 'PairResumed', 'PairQuarantined'))
+  FROM journal WHERE seq > ? AND seq <= ? AND from_party IS NOT NULL AND to_party IS NOT NULL
+    AND event IN ('AckReceived', 'LateAckReceived', 'RepeatedAckReceived', 'ErrorReceived',
+      'PongReceived', 'ReportReceived', 'ResponseReceived', 'ReceiptReceived', 'Stored',
+      'DuplicateEliminated', 'CollisionDetected', 'PairSuspended', 'PairResumed',
+      'PairQuarantined')
+  GROUP BY 1, 2
+
+-- name: tally_listed
+SELECT seq, event, at, from_party, to_party
+  FROM journal WHERE seq > ? AND seq <= ?
+    AND event IN ('DuplicateEliminated', 'CollisionDetected', 'Rejected', 'SecurityEvent',
+      'ErrorReceived', 'OrphanAckReceived', 'LateAckReceived', 'Withheld', 'ApplicationRefused',
+      'Parked', 'InternalError')
+  ORDER BY seq
+
+-- name: find_counter
+SELECT counts FROM counter WHERE span = ? AND agreement_id = ? AND begins_at = ?
+
+-- name: put_counter
+INSERT INTO counter VALUES (?, ?, ?, ?)
+  ON CONFLICT (span, agreement_id, begins_at) DO UPDATE SET counts = excluded.counts
+
+-- name: list_counters
+SELECT begins_at, counts FROM counter
+  WHERE span = ? AND agreement_id = ? AND begins_at >= ? AND begins_at < ? ORDER BY begins_at
+
+-- name: list_totals
+SELECT agreement_id, counts FROM counter WHERE span = 'total' ORDER BY agreement_id
+
+-- name: forget_counters
+DELETE FROM counter INDEXED BY counter_by_time WHERE span = ? AND begins_at < ?
+
+-- name: put_pair_times
+INSERT INTO pair_time VALUES (?, ?, ?, ?)
+  ON CONFLICT (from_party, to_party)
+  DO UPDATE SET heard_at = excluded.heard_at, changed_at = excluded.changed_at
+
+-- name: list_pair_times
+SELECT from_party, to_party, heard_at, changed_at FROM pair_time ORDER BY from_party, to_party
+
+-- name: add_listed
+INSERT INTO listed VALUES (?, ?, ?, ?, ?)
+  ON CONFLICT (seq) DO NOTHING
+
+-- name: list_listed
+SELECT party, event, at, monotonic_ns, direction, from_party, to_party, message_id,
+    ref_to_message_id, conversation_id, agreement_id, profile, semantics, service, action,
+    sequence_number, attempt, transport, endpoint, outcome, status_code, error_code, severity,
+    size_bytes, digest, hop, actor, reason, header_digest, message_timestamp_at, time_to_live_at,
+    ack_requested, receipt_requested, schema_version, seq, store_epoch, chain_hash
+  FROM journal WHERE seq IN (
+    SELECT seq FROM (
+      SELECT seq, at, from_party, to_party FROM listed INDEXED BY listed_by_event
+        WHERE event = ?1 AND seq < ?2 ORDER BY seq DESC LIMIT ?3)
+      WHERE at >= ?4 AND at < ?5 AND (?6 IS NULL OR from_party = ?6 OR to_party = ?6)
+      ORDER BY seq DESC LIMIT ?7)
+  ORDER BY seq DESC
+
+-- name: find_listed_end
+SELECT seq FROM listed INDEXED BY listed_by_event
+  WHERE event = ? AND seq < ? ORDER BY seq DESC LIMIT 1 OFFSET ?
+
+-- name: find_first_of
+SELECT party, event, at, monotonic_ns, direction, from_party, to_party, message_id,
+    ref_to_message_id, conversation_id, agreement_id, profile, semantics, service, action,
+    sequence_number, attempt, transport, endpoint, outcome, status_code, error_code, severity,
+    size_bytes, digest, hop, actor, reason, header_digest, message_timestamp_at, time_to_live_at,
+    ack_requested, receipt_requested, schema_version, seq, store_epoch, chain_hash
+  FROM journal INDEXED BY journal_by_message
+  WHERE message_id = ? AND event = ? AND seq > ? ORDER BY seq LIMIT 1

@@ -1,0 +1,125 @@
+"""How this gateway is: its disk, its certificates, and what waits. Only reads; for threads."""
+
+import os
+import shutil
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from onceonly.gateway.certificate_ends import earliest_end_at
+from onceonly.gateway.config import Configuration
+from onceonly.gateway.desk import Desk
+from onceonly.gateway.open_files import spool_of
+from onceonly.gateway.publish import find_published_end
+from onceonly.message.word import Word
+from onceonly.protocol.sending import OutboundStatus
+from onceonly.store.contract.entries import MessageFilter
+from onceonly.store.contract.store import Snapshot
+
+SPOOL_FILES_MAX: Final = 20_000
+"""Most files of the spool whose sizes are added up at one look, which takes some 40 ms."""
+
+
+class Sizes(Word):
+    """Bytes of the store's files, and of their disk."""
+
+    store_bytes: int
+    log_bytes: int
+    spool_bytes: int | None
+    free_bytes: int
+    total_bytes: int
+
+
+class Ages(Word):
+    """When the oldest messages were submitted that wait for an end, or are in doubt."""
+
+    waiting_at: int | None
+    doubt_at: int | None
+
+
+class Conditions:
+    """Looks at one gateway."""
+
+    def __init__(self, configuration: Configuration, desk: Desk) -> None:
+        self._configuration = configuration
+        self._desk = desk
+
+    def now_at(self) -> int:
+        """The wall clock."""
+        return self._desk.clock.at()
+
+    def snapshot(self) -> Snapshot:
+        """The committed rows."""
+        return self._desk.snapshot()
+
+    def sizes(self) -> Sizes:
+        """What is on the disk."""
+        store = self._configuration.store
+        disk = shutil.disk_usage(store.parent)
+        return Sizes(
+            _size(store),
+            _size(store.with_name(f"{store.name}-wal")),
+            _size_of_files(spool_of(store)),
+            disk.free,
+            disk.total,
+        )
+
+    def certificates(self) -> Sequence[tuple[Path, int | None]]:
+        """Each file of certificates, and when the first of them ends."""
+        tls = self._configuration.tls
+        files = () if tls is None else (tls.certificate, tls.trusted)
+        return [(file, _end_of(file)) for file in files if file is not None]
+
+    def published_seq(self) -> int | None:
+        """The last journal row that is in the lake."""
+        party = str(self._configuration.party[0])
+        end = find_published_end(self._configuration.lake, party)
+        return None if end is None else end.seq
+
+    @property
+    def publish_interval_s(self) -> int:
+        """How often the journal is published."""
+        return self._configuration.publish_interval_s
+
+
+def ages_of(snapshot: Snapshot) -> Ages:
+    """Of the oldest messages."""
+    waits = [
+        _oldest_at(snapshot, status) for status in (OutboundStatus.QUEUED, OutboundStatus.SENDING)
+    ]
+    return Ages(
+        min((at for at in waits if at is not None), default=None),
+        _oldest_at(snapshot, OutboundStatus.IN_DOUBT),
+    )
+
+
+def _oldest_at(snapshot: Snapshot, status: OutboundStatus) -> int | None:
+    found = snapshot.list_messages(MessageFilter(status=status, limit=1)).messages
+    return found[0].submitted_at if found else None
+
+
+def _size(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+def _size_of_files(folder: Path) -> int | None:
+    size, count = 0, 0
+    try:
+        with os.scandir(folder) as files:
+            for file in islice(files, SPOOL_FILES_MAX + 1):
+                count += 1
+                size += file.stat().st_size
+    except FileNotFoundError:
+        pass  # There is no spool before the first large payload; and files come and go.
+    return None if count > SPOOL_FILES_MAX else size
+
+
+def _end_of(file: Path) -> int | None:
+    try:
+        return earliest_end_at(file)
+    except OSError:
+        return None

@@ -1,0 +1,217 @@
+"""`onceonly probe`: every look, from where on it is wrong, and what a program gets."""
+
+import asyncio
+import json
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from click.testing import CliRunner
+
+from onceonly.api.condition import CertificateEnd, Condition, DiskSpace
+from onceonly.api.history import JournalRow
+from onceonly.api.operating import Health, PartnerPair
+from onceonly.cli.exits import Exit
+from onceonly.cli.main import cli
+from onceonly.cli.probe_looks import LOOKS, Level, Seen, Thresholds
+from onceonly.client import Client
+from onceonly.message.event import Event
+from onceonly.message.instant import to_datetime
+from onceonly.message.word import changed
+from ports import free_port
+
+NOW_S = 1_800_000_000
+POLL_S = 0.05
+
+
+def at(before_s: float) -> str:
+    return to_datetime(int((NOW_S - before_s) * 1e6)).isoformat(timespec="microseconds")
+
+
+WELL = Condition(
+    now=at(0),
+    ready=True,
+    disk=DiskSpace(
+        store_bytes=5_000_000, log_bytes=100, spool_bytes=0, free_bytes=50, total_bytes=100
+    ),
+    certificates=(CertificateEnd(file="our.pem", ends_at=at(-90 * 86_400)),),
+    messages={"queued": 0, "sending": 0, "in_doubt": 0},
+    oldest_waiting_at=None,
+    oldest_doubt_at=None,
+    incidents_open=0,
+    last_row_at=at(5),
+    last_seq=10,
+    counted_seq=10,
+    published_seq=10,
+    publish_interval_s=60,
+)
+HEALTH = Health(
+    status="ok", version="0.1.0", party=("urn:x:1",), store_epoch=2, draining=False, drill=None
+)
+PAIR = PartnerPair(
+    partner="urn:x:2",
+    role="sender",
+    from_party="urn:x:1",
+    to_party="urn:x:2",
+    state="open",
+    reason=None,
+    trouble=None,
+    sequence_number=1,
+    in_flight=(),
+    window=1,
+    queued=0,
+    verdict_after_s=60,
+    last_outcome=None,
+    state_since_at=None,
+    last_contact_at=at(100_000),
+    oldest_waiting_at=None,
+    first_try_share=None,
+    first_try_of=0,
+    waiting=(),
+)
+ROW = JournalRow(
+    party="urn:x:1",
+    event=Event.SUBMITTED,
+    at=at(500),
+    monotonic_ns=1,
+    schema_version=2,
+    seq=9,
+    store_epoch=2,
+    chain_hash="",
+)
+
+
+def found(name: str, *, health: Health = HEALTH, pair: PartnerPair = PAIR, **facts: Any) -> Level:
+    """The level of one look at a gateway that is well but for these facts."""
+    row = facts.pop("unpublished", None)
+    seen = Seen(
+        now_s=NOW_S,
+        condition=changed(WELL, **facts),
+        health=health,
+        partners=[pair],
+        unpublished=row,
+    )
+    finding = LOOKS[name](seen, Thresholds())
+    assert finding.name == name
+    assert finding.seen
+    assert finding.expected
+    assert (finding.move == "nobody's") == (finding.level is Level.OK)
+    return finding.level
+
+
+@pytest.mark.parametrize("name", LOOKS)
+def test_a_gateway_that_is_well_has_no_finding(name: str) -> None:
+    assert found(name) is Level.OK
+
+
+def space(free: int) -> DiskSpace:
+    return changed(WELL.disk, free_bytes=free, spool_bytes=None)
+
+
+def ends(days: float) -> tuple[CertificateEnd, ...]:
+    return (CertificateEnd(file="our.pem", ends_at=at(-days * 86_400)), *WELL.certificates)
+
+
+@pytest.mark.parametrize(
+    ("name", "facts", "level"),
+    [
+        ("ready", {"ready": False}, Level.CRITICAL),
+        ("ready", {"health": changed(HEALTH, draining=True)}, Level.WARNING),
+        ("disk", {"disk": space(14)}, Level.WARNING),
+        ("disk", {"disk": space(4)}, Level.CRITICAL),
+        ("pairs", {"pair": changed(PAIR, state="suspended")}, Level.CRITICAL),
+        ("doubts", {"messages": {"in_doubt": 1}, "oldest_doubt_at": at(9)}, Level.WARNING),
+        ("backlog", {"messages": {"queued": 1}, "oldest_waiting_at": at(899)}, Level.OK),
+        ("backlog", {"messages": {"queued": 1}, "oldest_waiting_at": at(901)}, Level.WARNING),
+        ("silence", {"pair": changed(PAIR, oldest_waiting_at=at(3_601))}, Level.WARNING),
+        ("silence", {"pair": changed(PAIR, oldest_waiting_at=at(3_599))}, Level.OK),
+        ("certificates", {"certificates": ends(29)}, Level.WARNING),
+        ("certificates", {"certificates": ends(6)}, Level.CRITICAL),
+        (
+            "certificates",
+            {"certificates": (CertificateEnd(file="x", ends_at=None),)},
+            Level.WARNING,
+        ),
+        ("certificates", {"certificates": ()}, Level.OK),
+        ("clock", {"now": at(31)}, Level.WARNING),
+        ("clock", {"last_row_at": at(-31)}, Level.WARNING),
+        ("clock", {"last_row_at": None}, Level.OK),
+        ("publication", {"published_seq": None, "unpublished": ROW}, Level.WARNING),
+        ("publication", {"unpublished": changed(ROW, at=at(10))}, Level.OK),
+    ],
+)
+def test_every_look_knows_when_something_is_wrong(
+    name: str, facts: dict[str, Any], level: Level
+) -> None:
+    assert found(name, **facts) is level
+
+
+def test_a_line_names_a_few_of_many() -> None:
+    """A wall of three hundred partners says less."""
+    closed = [changed(PAIR, partner=f"urn:x:{n}", state="suspended") for n in range(9)]
+    seen = Seen(now_s=NOW_S, condition=WELL, health=HEALTH, partners=closed, unpublished=None)
+    assert LOOKS["pairs"](seen, Thresholds()).seen.endswith("and 4 more")
+
+
+@pytest.mark.anyio
+async def test_the_command_tells_people_and_programs(tmp_path: Path) -> None:
+    """Over a real gateway: one partner suspended, the rest is well."""
+    config = tmp_path / "gateway.toml"
+    listen, api = free_port(), free_port()
+    config.write_text(
+        f'[gateway]\nparty = ["urn:duns:222222222"]\nlisten = "http://127.0.0.1:{listen}/msh"\n'
+        f'api = "http://127.0.0.1:{api}"\nstore = "g.db"\nlake = "lake"\n'
+        '[[agreement]]\nid = "tpa"\nwith = ["urn:duns:111111111"]\n'
+        'send_to = "http://127.0.0.1:9/msh"\n'
+    )
+    down = await run("-c", str(config), "--format", "nagios")
+    assert (down[0], down[1].startswith("ONCEONLY CRITICAL - ")) == (2, True)
+    assert (await run("-c", str(config)))[0] == Exit.UNREACHABLE
+    gateway = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "onceonly", "serve", "-c", str(config)),
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        assert gateway.stderr is not None
+        async with asyncio.timeout(20):
+            while b"ready" not in await gateway.stderr.readline():
+                pass
+        limits = ("--disk-warning-percent", "0", "--disk-critical-percent", "0")
+        code, said = await run("-c", str(config), *limits)
+        assert code == Exit.OK, said
+        assert len(said.splitlines()) == len(LOOKS)
+        with Client(f"http://127.0.0.1:{api}") as client:
+            await anyio.to_thread.run_sync(client.suspend, "urn:duns:111111111")
+            async with asyncio.timeout(20):
+                await counted(client)
+        code, said = await run("pairs", "-c", str(config), "--format", "nagios")
+        assert (code, said.splitlines()[0]) == (
+            2,
+            "ONCEONLY CRITICAL - pairs: urn:duns:111111111 suspended as sender | pairs=2",
+        )
+        code, said = await run("pairs", "clock", "-c", str(config), "--format", "json")
+        assert code == Exit.SUSPENDED
+        assert [one["level"] for one in json.loads(said)] == ["critical", "ok"]
+        _, said = await run("pairs", "-c", str(config), "--format", "prometheus")
+        assert 'onceonly_probe_level{look="pairs"} 2' in said
+    finally:
+        gateway.terminate()
+        await gateway.communicate()
+
+
+async def run(*words: str) -> tuple[int, str]:
+    invoke = partial(CliRunner().invoke, cli, ["probe", *words])
+    result = await anyio.to_thread.run_sync(invoke)
+    return result.exit_code, result.stdout
+
+
+async def counted(client: Client) -> None:
+    """Every row is counted, which a gateway that lives does by itself."""
+    while True:
+        condition = await anyio.to_thread.run_sync(client.condition)
+        if condition.counted_seq == condition.last_seq:
+            return
+        await asyncio.sleep(POLL_S)  # the API tells how far it is, and nothing else
