@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from onceonly.api import operations
+from onceonly.api import counts, operations
 from onceonly.api.messages import MessageCriteria, MessagePage, MessagesQuery, OutboundMessage
 from onceonly.api.words import MessageState
 from onceonly.console.calls import NOTHING, ApiRefused, twin_of
@@ -56,7 +56,7 @@ async def messages(visit: Visit) -> Page:
         page = await visit.calls.ask(operations.LIST_MESSAGES, NOTHING, query)
         if [one.message_id for one in page.messages] == [line.message_id]:
             raise Elsewhere(url("message", id=line.message_id))
-        counted = await visit.calls.ask(operations.COUNT_MESSAGES, NOTHING, criteria_of(query))
+        counted = await visit.calls.ask(counts.COUNT_MESSAGES, NOTHING, criteria_of(query))
     except LineError as error:
         problem = str(error)
     except ApiRefused as refused:
