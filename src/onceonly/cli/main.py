@@ -11,12 +11,15 @@ from onceonly.cli.backup import backup, restore
 from onceonly.cli.exits import MEANINGS, Exit, Failure
 from onceonly.cli.gateway_option import configuration_option, load_configuration
 from onceonly.cli.inbox import inbox
+from onceonly.cli.incident import incident
 from onceonly.cli.job import job
+from onceonly.cli.journal import journal
 from onceonly.cli.key import key
 from onceonly.cli.lake import lake
 from onceonly.cli.lake_advise import advise
 from onceonly.cli.lake_packs import pack, verify
 from onceonly.cli.message import message, send
+from onceonly.cli.notice import notice
 from onceonly.cli.output import complain, complain_of_bug, put, say
 from onceonly.cli.package import package
 from onceonly.cli.partner import partner
@@ -145,6 +148,8 @@ def demo(**options: object) -> None:
 for command in (advise, pack, verify):
     lake.add_command(command)
 for command in (send, message, inbox, job, package, partner, lake, backup, restore, key, simulate):
+    cli.add_command(command)
+for command in (notice, incident, journal):
     cli.add_command(command)
 
 

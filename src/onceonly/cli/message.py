@@ -2,22 +2,31 @@
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
 import click
 
-from onceonly.api.fields import PAGE_MAX
 from onceonly.api.messages import MessageDetail, OutboundMessage, Receipt
-from onceonly.api.words import ErrorWord, MessageState, Order
+from onceonly.api.words import MessageState
 from onceonly.cli.exits import Exit, Failure, exit_of_message
 from onceonly.cli.gateway_option import gateway_command
-from onceonly.cli.lists import all_option, newest_option, print_count
+from onceonly.cli.lists import (
+    Options,
+    error_option,
+    header_options,
+    list_options,
+    most_of,
+    order_of,
+    page_by_page,
+    prefix_option,
+    print_count,
+    together,
+)
 from onceonly.cli.output import (
     JSON,
     inert,
-    limit_option,
     members,
     output_option,
     print_fields,
@@ -127,30 +136,19 @@ def message() -> None:
     """Outbound messages: list, count, show, status, trace, wait, resend, resume, cancel."""
 
 
-def criteria_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """What outbound messages can be chosen by."""
-    options = (
-        click.option("--state", type=click.Choice(get_args(MessageState)), help="In this state."),
-        click.option("--to", help="To this partner."),
-        click.option("--agreement", help="Under this agreement."),
-        click.option("--service", help="Of this service."),
-        click.option("--action", help="With this action."),
-        click.option("--conversation", help="Of this conversation."),
-        click.option("--key", help="Submitted under this business key, or sent again for it."),
-        click.option("--error", type=click.Choice(get_args(ErrorWord)), help="With this error."),
-        click.option("--id-prefix", help="Whose MessageId begins so."),
-        time_options,
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
+_criteria: Options = together(
+    click.option("--state", type=click.Choice(get_args(MessageState)), help="In this state."),
+    click.option("--to", help="To this partner."),
+    header_options,
+    click.option("--key", help="Submitted under this business key, or sent again for it."),
+    error_option,
+    prefix_option,
+)
 
 
 @message.command("list")
-@criteria_options
-@newest_option
-@limit_option
-@all_option
+@_criteria
+@list_options
 @output_option
 @gateway_command
 def list_messages(
@@ -166,21 +164,19 @@ def list_messages(
     \b
     onceonly message list -c gateway.toml --newest --since 2h --state failed
     """  # noqa: D301 - because click reads the backspace that keeps the lines apart
-    found: list[OutboundMessage] = []
-    after: int | None = 0
-    order: Order = "newest" if newest else "oldest"
-    most = sys.maxsize if everything else limit
-    while after is not None and len(found) < most:
-        page_limit = min(most - len(found), PAGE_MAX)
-        page = client.list(**wanted, order=order, after=after, limit=page_limit)
-        found += page.messages
-        after = page.next_after
+
+    def fetch(after: int, page_limit: int) -> tuple[Sequence[OutboundMessage], int | None]:
+        page = client.list(**wanted, order=order_of(newest), after=after, limit=page_limit)
+        return page.messages, page.next_after
+
+    found = page_by_page(fetch, most_of(limit, everything))
     rows = [{**members(one), "to": one.to_ids[0]} for one in found]
     print_rows(rows if output == "table" else found, COLUMNS, output)
 
 
 @message.command("count")
-@criteria_options
+@_criteria
+@time_options
 @output_option
 @gateway_command
 def count_messages(client: Client, output: str, **wanted: Any) -> None:
