@@ -75,9 +75,9 @@ from onceonly.call import (
     unexpected,
 )
 from onceonly.calls import BulkCalls, EventCalls, FolderCalls
+from onceonly.client_keys import KeyMethods
 from onceonly.client_lists import ListMethods
 from onceonly.documents import Document, Form
-from onceonly.key_client import KeyClient
 from onceonly.message.errors import LocalError
 from onceonly.message.identity import JOB_NAME, is_job_name
 from onceonly.message.word import Word
@@ -101,7 +101,7 @@ class End(NamedTuple):
     """None before the store's first row, and from gateways that do not say."""
 
 
-class Client(ListMethods, BulkCalls, EventCalls, FolderCalls, KeyClient, WatchingCalls):
+class Client(ListMethods, BulkCalls, EventCalls, FolderCalls, KeyMethods, WatchingCalls):
     """Calls one gateway. Use as a context manager.
 
     Every call raises `GatewayUnreachable`, or `LocalError` with the name that the gateway gave;

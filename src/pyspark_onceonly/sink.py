@@ -111,7 +111,8 @@ class StreamWriter(DataSourceStreamArrowWriter):
         query_id = context.getLocalProperty("sql.streaming.queryId")
         batch_id = context.getLocalProperty("streaming.sql.batchId")
         assert None not in (query_id, batch_id), "a batch of a stream has a query and a number"
-        return stage_task(self._sink, f"{query_id}-{batch_id}", task_of(context), iterator)
+        job = f"{self._sink.shape.job}{query_id}-{batch_id}"
+        return stage_task(self._sink, job, task_of(context), iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - because Spark passes it by name
         """Every row of the batch is staged: release its job. A replayed batch has the same."""

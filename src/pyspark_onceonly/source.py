@@ -32,7 +32,7 @@ _READING = _ALWAYS | {"read", "payload", "after", "rows_per_partition"}
 _WRITING = _ALWAYS.union(
     HEADER_FIELDS,
     {"message_id_column", "payload_column", "payload"},
-    {"rejects", "report", "rows_per_request"},
+    {"rejects", "report", "rows_per_request", "application"},
 )
 
 USES = {
@@ -112,7 +112,7 @@ class DefaultSource(DataSource):
         """Rows as messages of the job of the option `job`, or of one of its own."""
         _check_appends(overwrite=overwrite)
         self._options.check("batch writes", USES)
-        job = self._options.get("job", uuid.uuid4().hex)
+        job = self._options.get("job", f"{self._prefix()}{uuid.uuid4().hex}")
         if not is_job_name(job):
             raise ValueError(f"option job is {job!r}; legal: {JOB_NAME}")
         return BatchWriter(self._sink(schema, job))
@@ -121,7 +121,16 @@ class DefaultSource(DataSource):
         """Rows as messages; each batch is a job, named by query and batch."""
         _check_appends(overwrite=overwrite)
         self._options.check("stream writes", USES)
-        return StreamWriter(self._sink(schema, ""))
+        return StreamWriter(self._sink(schema, self._prefix()))
+
+    def _prefix(self) -> str:
+        """How the names of our jobs begin: those of an application begin with its own."""
+        application = self._options.find("application")
+        if application is None:
+            return ""
+        if not is_job_name(application):
+            raise ValueError(f"option application is {application!r}; legal: {JOB_NAME}")
+        return f"{application}."
 
     def _sink(self, schema: StructType, job: str) -> SinkJob:
         options = self._options

@@ -11,6 +11,7 @@ from running_gateway import running, serving_api
 from certificates import certify
 from onceonly.cli.caller_option import client_tls
 from onceonly.client import Client, GatewayUnreachable
+from onceonly.gateway.api.endpoint import HEAD_BYTES_MAX
 from onceonly.gateway.open_files import find_open
 from ports import free_port
 
@@ -56,6 +57,22 @@ async def test_the_api_is_served_under_its_certificate(tmp_path, peer, certifica
                 await asked(api, client_tls(foreign, None))
         with pytest.raises(GatewayUnreachable):
             await asked(api.replace("https", "http"), client_tls(None, None))
+
+
+async def test_a_head_without_an_end_is_refused_under_tls_too(tmp_path, peer, certificates):
+    """431, in the one shape."""
+    port = free_port()
+    gateway = {"api": f"https://127.0.0.1:{port}"}
+    async with (
+        running(tmp_path, peer, gateway=gateway, api_tls=tls_of(certificates)) as alive,
+        serving_api(alive),
+    ):
+        trusted = client_tls(certificates / "api.pem", None)
+        reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trusted)
+        writer.write(b"GET /" + b"x" * (2 * HEAD_BYTES_MAX))
+        assert (await reader.readline()).startswith(b"HTTP/1.1 431 ")
+        assert b'"HeadTooLarge"' in await reader.read()
+        writer.close()
 
 
 async def test_callers_show_a_certificate_where_it_is_asked_for(tmp_path, peer, certificates):

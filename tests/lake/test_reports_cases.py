@@ -114,6 +114,9 @@ def test_operators_words_are_told_from_the_gateway_s_own(frame: Frame):
     there.of_pair(Event.PAIR_RESUMED, reason="acknowledged late")
     there.submit("n@example", actor="job:night")
     there.out(Event.CANCELLED, "n@example", actor="ann")
+    there.sender.write(
+        Event.ASKED, there.now, actor="ann (boss)", reason="createKey shop: for the shop"
+    )
     there.out(Event.RESENT, "n@example", reason="as o@example: an operator asked for it")
     there.out(Event.RESENT, "o@example", reason="as p@example: submitted again under its key")
     case = evidence(frame(records(there)))
@@ -122,6 +125,7 @@ def test_operators_words_are_told_from_the_gateway_s_own(frame: Frame):
         ("resume", None, "operator"),
         ("suspend", None, "maintenance"),
         ("cancel", "ann", None),
+        ("createKey", "ann (boss)", "createKey shop: for the shop"),
         ("resend", None, "as o@example: an operator asked for it"),
     ]
     intervals = made("channel_intervals", case)

@@ -32,6 +32,10 @@ def problems_of(configuration: Configuration) -> Iterator[str]:
             yield f"[tls] {error}"
             break
     try:
+        listening_tls(configuration.api_tls)
+    except OSError as error:
+        yield f"[api_tls] {error}"
+    try:
         reader_of(configuration.lake_group)
     except OSError as error:
         yield str(error)
@@ -56,6 +60,8 @@ def warnings_of(configuration: Configuration) -> Iterator[str]:
         )
     for one in find_open(configuration):
         yield f"{one.path} is open to other users (mode {one.mode}): {one.mend}"
+    if configuration.api_token is not None:
+        yield "api_token is one key with every right, for everybody; see `onceonly key create`"
     unwritable = _why_unwritable(configuration.lake)
     if unwritable is not None:
         yield f"lake: {unwritable}; journal rows stay in the store until it can be written"

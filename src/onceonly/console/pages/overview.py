@@ -4,7 +4,8 @@ import asyncio
 from collections.abc import Iterable
 from typing import Final
 
-from onceonly.api import counts, operations
+from onceonly.api import operations
+from onceonly.api.counts import COUNT_INBOX, COUNT_MESSAGES
 from onceonly.api.history import JournalQuery, JournalRow
 from onceonly.api.inbox import InboxCriteria
 from onceonly.api.messages import MessageCriteria, MessagesQuery
@@ -57,8 +58,8 @@ async def overview(visit: Visit) -> Page:
     failed = MessageCriteria(state="failed", since=today)
     waiting = InboxCriteria(processing="not-started")
     failures, untaken = await asyncio.gather(
-        ask(counts.COUNT_MESSAGES, NOTHING, failed),
-        ask(counts.COUNT_INBOX, NOTHING, waiting),
+        ask(COUNT_MESSAGES, NOTHING, failed),
+        ask(COUNT_INBOX, NOTHING, waiting),
     )
     metrics, pairs, incidents, page, rows = await asyncio.gather(
         ask(operations.GET_METRICS, NOTHING, NOTHING),

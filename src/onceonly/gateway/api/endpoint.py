@@ -72,7 +72,8 @@ class BoundedHead(HttpToolsProtocol):
         self.transport.write(_written(b"431 Request Header Fields Too Large", answer))
         # Closed at once, what is still coming in would take the answer away with it.
         self._is_refused = True
-        self.transport.write_eof()
+        if self.transport.can_write_eof():  # Under TLS there is no half of a connection.
+            self.transport.write_eof()
         self.loop.call_later(LINGER_S, self.transport.close)
 
 

@@ -122,7 +122,13 @@ class Submissions:
         ref = submission.ref_to_message_id
         if ref is None or not agreement.profile.response_acknowledges:
             return None
-        return self._replies.find(MessageKey(agreement.their_party, agreement.our_party, ref))
+        key = MessageKey(agreement.their_party, agreement.our_party, ref)
+        if submission.own is not None:
+            # The partner may have sent it under an agreement of another application.
+            entry = self._desk.snapshot().find_inbound(key)
+            if entry is None or entry.agreement_id not in submission.own:
+                return None
+        return self._replies.find(key)
 
     def _message(
         self, submission: Submission, agreement: Agreement, exchange: Exchange | None

@@ -19,13 +19,15 @@ DEFINITION: Final = Definition(
     "operator_actions",
     None,
     "one row per journal row that tells of somebody's word",
-    "suspensions, resumes, resends, cancels and whatever else names who asked for it. Today's"
-    " gateways name no person: actor is then null, and the words tell that an operator it was",
+    "suspensions, resumes, resends, cancels and whatever else names who asked for it. A row Asked"
+    " is what somebody asked for, and the rows after it are what came of it; these, and all of"
+    " older gateways, name no person: actor is then null, and the words tell that an operator"
+    " it was",
     (
         text("party", "whose gateway"),
         instant("at", "when it was carried out"),
         text("actor", "who, where the journal names somebody"),
-        text("action", "suspend, resume, resend, cancel, or the event in the journal's word"),
+        text("action", "suspend, resume, resend, cancel; what call was asked for; or the event"),
         *KEY_COLUMNS,
         text("reason", "why, in words"),
         ordinal("seq", "number of its row in that journal"),
@@ -73,4 +75,5 @@ def table(journal: DataFrame) -> DataFrame:
 
 def _action() -> Column:
     verbs = [F.when(is_event(event), F.lit(verb)) for event, verb in _VERBS.items()]
-    return F.coalesce(*verbs, F.col("event"))
+    call = F.when(is_event(Event.ASKED), F.regexp_extract("reason", r"^\w+", 0))
+    return F.coalesce(*verbs, call, F.col("event"))

@@ -13,7 +13,7 @@ from onceonly.api.words import Scope
 NOTHING: Final = Nothing()
 
 
-class KeyClient(ABC):
+class KeyMethods(ABC):
     """The part of the client that administrators use."""
 
     @abstractmethod
