@@ -174,6 +174,13 @@ async def test_a_number_of_another_journal_is_refused(gateway):
     assert refused(answer) == (409, "JournalBehind")
 
 
+async def test_a_head_alone_is_no_stream(gateway):
+    """It would never end, and nobody would read it."""
+    async with serving_api(gateway) as api, httpx.AsyncClient(base_url=api) as client:
+        answer = await client.head(EVENTS, headers={"accept": "text/event-stream"})
+        assert answer.headers["content-type"] == "application/json"
+
+
 async def test_a_silent_stream_beats(gateway, peer, monkeypatch):
     """The comment has a number too, so that a reader of little goes on from near the end."""
     monkeypatch.setattr(event_calls, "HEARTBEAT_S", 0.05)

@@ -75,7 +75,7 @@ class EventCalls(ABC):
         query, last_seen = asked.query, _last_event_of(asked.request)
         wanted = Wanted(_kinds_of(query.kinds), query.partner)
         after = query.after if last_seen is None else last_seen
-        if EVENTS in asked.request.headers.get("accept", ""):
+        if asked.request.method == "GET" and EVENTS in asked.request.headers.get("accept", ""):
             with ExitStack() as stack:
                 stack.enter_context(self._following.follower())
                 at = await self._following.begin(after)
