@@ -11,6 +11,7 @@ from packages import ORDER
 from onceonly.cli import bulk as commands
 from onceonly.cli.exits import Exit
 from onceonly.cli.main import cli
+from onceonly.gateway.application import bulk as application
 from onceonly.message.event import Event
 
 pytestmark = pytest.mark.anyio
@@ -113,6 +114,31 @@ async def test_an_action_is_prepared_started_stopped_and_listed(run, gateway, qu
     await run("bulk", "prepare", "ask", "--reason", "INC-42")
     assert (await run("bulk", "start", "2", "--count", "8")).exit_code == Exit.OK
     assert (await run("bulk", "show", "7")).exit_code == Exit.NOT_FOUND
+
+
+async def test_ctrl_c_ends_the_wait_and_not_the_action(run, gateway, queued, monkeypatch):
+    """Exit 130, and how to follow it."""
+
+    def interrupt(seconds: float) -> None:
+        raise KeyboardInterrupt(seconds)
+
+    monkeypatch.setattr(application, "ITEMS_PER_TURN", 1)
+    monkeypatch.setattr(commands.time, "sleep", interrupt)
+    reach = gateway.parts.desk.failpoints.reach
+
+    def hold(point: str) -> None:
+        gateway.store.is_full = point == "before-bulk-item"
+        reach(point)
+
+    monkeypatch.setattr(gateway.parts.desk.failpoints, "reach", hold)
+    monkeypatch.setattr(application, "PAUSE_S", 0.05)
+    result = await run(*CANCEL, "--yes")
+    assert result.exit_code == Exit.INTERRUPTED
+    assert "onceonly bulk show 1" in result.stderr
+    monkeypatch.setattr(gateway.parts.desk.failpoints, "reach", reach)
+    gateway.store.is_full = False
+    await gateway.until(lambda: gateway.parts.bulks.find(1).state == "done")
+    assert cancelled(gateway) == 7
 
 
 async def test_events_are_shown_line_by_line(run, gateway, queued, monkeypatch):

@@ -78,7 +78,7 @@ class EventCalls(ABC):
         own = asked.caller.agreement_ids
         wanted = Wanted(_kinds_of(query.kinds), query.partner, own)
         after = query.after if last_seen is None else last_seen
-        if EVENTS in asked.request.headers.get("accept", ""):
+        if asked.request.method == "GET" and EVENTS in asked.request.headers.get("accept", ""):
             with ExitStack() as stack:
                 stack.enter_context(self._following.follower())
                 at = await self._following.begin(after)
