@@ -13,7 +13,6 @@ When the verdict is there, the whole folder is renamed to `sent` or `failed`, be
 import os
 import stat
 from collections.abc import Callable, Iterator
-from errno import ENOTDIR
 from pathlib import Path
 from typing import Any, Final
 
@@ -76,8 +75,7 @@ def prepare(folder: Path) -> None:
     """
     for name in (SENDING, SENT, FAILED):
         durable.make_folder(folder / name)
-        if not stat.S_ISDIR((folder / name).lstat().st_mode):
-            raise NotADirectoryError(ENOTDIR, os.strerror(ENOTDIR), str(folder / name))
+        durable.check_folder(folder / name)
 
 
 def claim(folder: Path, name: str, message_id: str, at: int, reach: Callable[[str], None]) -> Claim:

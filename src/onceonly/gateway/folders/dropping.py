@@ -33,6 +33,7 @@ def drop(
     ours = folder / OURS
     staged, mark = ours / name, ours / f"{name}{_MARK}"
     durable.make_folder(ours)
+    durable.check_folder(ours)
     if not mark.exists():
         if (folder / name).exists():
             return False  # Whoever took `.onceonly` away: the name is this message's alone.

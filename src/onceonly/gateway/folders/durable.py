@@ -5,7 +5,9 @@ raise `OSError`.
 """
 
 import os
+import stat
 from collections.abc import Iterable
+from errno import ENOTDIR
 from pathlib import Path
 
 
@@ -25,6 +27,12 @@ def make_folder(folder: Path) -> None:
     except FileExistsError:
         return
     sync_folder(folder.parent)
+
+
+def check_folder(folder: Path) -> None:
+    """Raise `NotADirectoryError` for a symbolic link in its place: it could lead anywhere."""
+    if not stat.S_ISDIR(folder.lstat().st_mode):
+        raise NotADirectoryError(ENOTDIR, os.strerror(ENOTDIR), str(folder))
 
 
 def write_new(path: Path, chunks: Iterable[bytes]) -> None:

@@ -107,12 +107,15 @@ class PickupFolder(Watch):
         self._followed.clear()
         self._left = await asyncio.to_thread(_left_in, self.path)
         for claim in tuple(self._left):
-            message_id = await asyncio.to_thread(_result_id, claim)
+            shown = await asyncio.to_thread(_shown, claim)
+            message_id = None if shown is None else shown.message_id
             if message_id is None and self._find(claim.note.message_id) is not None:
                 message_id = claim.note.message_id
             if message_id is not None:
                 self._left.remove(claim)
-                await self._show(message_id, _Followed(claim, None))
+                await self._show(
+                    message_id, _Followed(claim, None if shown is None else shown.state)
+                )
 
     async def take(self) -> None:
         """Take every document that is whole, in the order of names, after those that were left."""
@@ -323,10 +326,10 @@ def _left_in(folder: Path) -> list[Claim]:
     return found
 
 
-def _result_id(claim: Claim) -> str | None:
-    """The MessageId that the result file has, if a message is stored for the document."""
+def _shown(claim: Claim) -> FileResult | None:
+    """The result file; it has a MessageId if a message is stored for the document."""
     try:
-        return msgspec.json.decode(claim.result.read_bytes(), type=FileResult).message_id
+        return msgspec.json.decode(claim.result.read_bytes(), type=FileResult)
     except (FileNotFoundError, msgspec.MsgspecError):
         return None  # A document that is known by its note needs no result to be the same message.
 

@@ -5,6 +5,8 @@ stop: it is noted, shown to operators, and tried again.
 """
 
 import asyncio
+import fcntl
+import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Final
@@ -12,8 +14,7 @@ from typing import Any, Final
 import structlog
 
 from onceonly.gateway.clock import Clock
-from onceonly.store.contract.conditions import StoreFull, StoreRefused
-from onceonly.store.lock import StoreLock
+from onceonly.store.contract.conditions import StoreFull
 
 LOCK: Final = ".onceonly.lock"
 
@@ -67,16 +68,11 @@ class Watch:
             await self.pause(RETRY_S)
 
     async def _hold(self, work: Callable[[], Awaitable[None]]) -> None:
-        try:
-            # The folder itself is never made: a path that is not mounted must not become another.
-            lock = await asyncio.to_thread(StoreLock, self.path / LOCK)
-        except StoreRefused as error:
-            # Another gateway, or this one twice: its documents would be claimed by both.
-            raise Trouble(str(error).replace("the store is", "the folder is")) from error
+        lock = await asyncio.to_thread(_lock, self.path / LOCK)
         try:
             await work()
         finally:
-            lock.release()
+            os.close(lock)
 
     def note(self, trouble: str | None) -> None:
         """Remember why nothing is done, or that all is well; each change has a line in the log."""
@@ -93,3 +89,21 @@ class Watch:
         self.done += is_done
         self.failed += not is_done
         self.last_at = self._clock.at()
+
+
+def _lock(path: Path) -> int:
+    """The descriptor of the lock, held until it is closed, or until the process ends.
+
+    The folder itself is never made: a path that is not mounted must not become another. Nothing is
+    written into the file, and a link is not followed: others may have put it there. Raises
+    `Trouble` if somebody has the lock, and `OSError`.
+    """
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    file = os.open(path, flags, 0o600)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(file)
+        # Another gateway, or this one twice: a document would be claimed by both.
+        raise Trouble(f"another gateway works in it and holds {path}") from error
+    return file
