@@ -77,7 +77,9 @@ async def test_old_rows_are_caught_up_with_in_steps(
 ) -> None:
     """As after an upgrade: the counters are the same."""
     await exchanged(gateway, peer)
-    monkeypatch.setattr(counting, "ROWS_PER_STEP", 3)
+    monkeypatch.setattr(counting, "ROWS_PER_STEP", 5)
+    monkeypatch.setattr(counting, "ROWS_PER_READ", 2)
+    monkeypatch.setattr(counting, "SUMS_PER_STEP", 1)
     assert await gateway.parts.counting.catch_up() == len(gateway.rows())
     together = (await gateway.get("/v1/counters"))["together"]
     assert (together["submitted"], together["duplicates"]) == (1, 1)

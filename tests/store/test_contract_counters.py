@@ -120,6 +120,18 @@ class TestTally:
         }
         assert not snapshot.tally_journal(16, 16).counts
 
+    def test_parts_add_up_to_the_whole(self, store: Store) -> None:
+        """Wherever it is cut."""
+        a_day(store)
+        snapshot = store.snapshot()
+        whole = snapshot.tally_journal(0, 16)
+        for cut in range(17):
+            both = snapshot.tally_journal(0, cut).plus(snapshot.tally_journal(cut, 16))
+            assert both.counts == whole.counts
+            assert both.listed == whole.listed
+            assert both.pairs.keys() == whole.pairs.keys()
+            assert (both.after, both.up_to) == (0, 16)
+
     def test_a_clock_that_was_set_back_makes_no_negative_latency(self, store: Store) -> None:
         told(
             store,

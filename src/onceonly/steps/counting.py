@@ -7,7 +7,6 @@ done before the step, beside everything else (`store.contract.counters`).
 from collections.abc import Mapping
 from typing import Final
 
-from onceonly.message.word import changed
 from onceonly.steps.ground import Ground
 from onceonly.store.contract.counters import (
     ALL,
@@ -39,7 +38,7 @@ def count(txn: Transaction, ground: Ground, tally: JournalSums) -> bool:
         txn.put_counts(span, begins_at, agreement_id, more if known is None else known.plus(more))
     known_times = txn.list_pair_times() if tally.pairs else {}
     for pair, times in tally.pairs.items():
-        txn.put_pair_times(pair, _later(known_times.get(pair, PairTimes()), times))
+        txn.put_pair_times(pair, known_times.get(pair, PairTimes()).then(times))
     txn.add_listed(tally.listed)
     txn.put_counted_seq(tally.up_to)
     for span, kept_us in KEPT_US.items():
@@ -59,12 +58,3 @@ def _by_span(ground: Ground, tally: JournalSums) -> Mapping[_Key, EventCounts]:
                 key = span, begins_at, name
                 found[key] = found[key].plus(counts) if key in found else counts
     return found
-
-
-def _later(known: PairTimes, new: PairTimes) -> PairTimes:
-    """An instant that has come later, even if the wall clock was set back."""
-    return changed(
-        known,
-        heard_at=known.heard_at if new.heard_at is None else new.heard_at,
-        changed_at=known.changed_at if new.changed_at is None else new.changed_at,
-    )

@@ -200,6 +200,13 @@ class PairTimes(Word):
     heard_at: int | None = None
     changed_at: int | None = None
 
+    def then(self, later: "PairTimes") -> "PairTimes":
+        """What is known after later rows, even if the wall clock was set back meanwhile."""
+        return PairTimes(
+            self.heard_at if later.heard_at is None else later.heard_at,
+            self.changed_at if later.changed_at is None else later.changed_at,
+        )
+
 
 class JournalSums(Word):
     """What the rows above `after` up to `up_to` say."""
@@ -210,6 +217,16 @@ class JournalSums(Word):
     """By minute and agreement."""
     listed: Sequence[RareRow]
     pairs: Mapping[Pair, PairTimes]
+
+    def plus(self, later: "JournalSums") -> "JournalSums":
+        """Both together, where the other one is of the rows that follow."""
+        assert self.up_to == later.after, "no row is left out, and none counts twice"
+        counts, pairs = dict(self.counts), dict(self.pairs)
+        for key, more in later.counts.items():
+            counts[key] = counts[key].plus(more) if key in counts else more
+        for pair, times in later.pairs.items():
+            pairs[pair] = pairs[pair].then(times) if pair in pairs else times
+        return JournalSums(self.after, later.up_to, counts, [*self.listed, *later.listed], pairs)
 
 
 class ListedFilter(Word):
