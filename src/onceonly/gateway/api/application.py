@@ -84,7 +84,7 @@ from onceonly.message.identity import Pair
 from onceonly.protocol.receiving import ProcessingState
 from onceonly.store.contract.conditions import StoreExhausted, StoreFailed, StoreFull
 from onceonly.store.contract.entries import InboxItem, Incident, PairView, Role
-from onceonly.store.contract.listing import Listed
+from onceonly.store.contract.listing import Listing
 from onceonly.store.contract.store import Snapshot, Store
 from onceonly.store.spool import Sink, Spool
 
@@ -325,13 +325,13 @@ class Api(ListCalls, JobCalls, BackupCalls, EventCalls, BulkCalls):
         else:
             limit = max(1, min(page_limit(query.limit), query.up_to - query.after))
             items = await self._inbox.read(query.after, limit, wait_s)
-            found = Listed(items, items[-1].offset if len(items) == limit else None)
+            found = Listing(items, items[-1].offset if len(items) == limit else None)
         found = up_to(query, found)
         async with self._readers:
             return await asyncio.to_thread(self._inbox_page, asked, found)
 
     def _inbox_page(
-        self, asked: Asked[Nothing, InboxQuery, Nothing], page: Listed[InboxItem]
+        self, asked: Asked[Nothing, InboxQuery, Nothing], page: Listing[InboxItem]
     ) -> Answer[inbox.InboxPage]:
         items = page.items
         if _wants_arrow(asked.request):
@@ -482,7 +482,7 @@ class Api(ListCalls, JobCalls, BackupCalls, EventCalls, BulkCalls):
         """Journal rows above a seq, or every row about one message."""
         query = asked.query
         if query.message_id is not None:
-            page = Listed(self._snapshot.list_journal_of(query.message_id), None)
+            page = Listing(self._snapshot.list_journal_of(query.message_id), None)
         else:
             page = self._snapshot.search(paged(journal_filter(query), query))
         if _wants_arrow(asked.request):
