@@ -3,13 +3,14 @@
 Two stores are made: one with few messages and ids, one with many (by default a million messages
 each way, and ten million known ids). Of each are measured, in processor time: a start of `serve`
 until it is ready, the look-up of a duplicate and of an id that nobody knows, the steps of a
-message on both sides, and every list of messages that finds nothing or little. Both stores take
-turns, and the least of the rounds counts: what else the machine does can only add to it. The second
-store is filled by SQL and not by a gateway, which would take hours; what is in it is what one would
-leave. Writes `build/bench-growth.json`.
+message on both sides, and lists and counts by every two criteria, beside which `/healthz` is asked
+as well (`bench.lists`). Both stores take turns, and the least of the rounds counts: what else the
+machine does can only add to it. The second store is filled by SQL and not by a gateway, which would
+take hours; what is in it is what one would leave. Writes `build/bench-growth.json`.
 """
 
 import argparse
+import asyncio
 import gc
 import json
 import os
@@ -20,7 +21,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from itertools import product
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -28,6 +29,7 @@ from typing import Any
 import apsw
 from msgspec.structs import astuple
 
+from bench.lists import asked_at_once, timed
 from bench.run import free_port
 from onceonly.gateway.chance import Chance
 from onceonly.journal.record import CHAIN_START, Record, chain
@@ -40,7 +42,7 @@ from onceonly.protocol.pairing import SendingPair
 from onceonly.protocol.receiving import ReceivingPair
 from onceonly.protocol.sending import Outbound, OutboundStatus
 from onceonly.steps.ground import new_message_id
-from onceonly.store.contract.entries import MessageFilter, StoredPayload
+from onceonly.store.contract.entries import StoredPayload
 from onceonly.store.contract.store import Transaction
 from onceonly.store.sqlite.queries import SQL
 from onceonly.store.sqlite.store import JOURNAL_CHECKED_ROWS, SqliteStore, open_sqlite
@@ -66,9 +68,10 @@ CREATE TEMP VIEW count_up AS
   SELECT n FROM up;
 
 INSERT INTO outbound (position, message_id, from_party, to_party, agreement_id, status, attempt,
-    episode, exposure, sequence_number, transients, silence, pings, settled_at)
+    episode, exposure, sequence_number, transients, silence, pings, error_code, settled_at)
   SELECT n, {AN_ID}, '{OURS}', party, 'tpa-' || number,
-      iif(n % 100 = 0, 'failed', 'acknowledged'), 1, 0, 'left', n, 0, 'none', 0, n
+      iif(n % 100 = 0, 'failed', 'acknowledged'), 1, 0, 'left', n, 0, 'none', 0,
+      iif(n % 100 = 0, 'DeliveryFailure', NULL), n
     FROM (SELECT n FROM count_up LIMIT :messages) CROSS JOIN partner ON number = n % 200;
 INSERT INTO outbound_message (position, from_ids, to_ids, conversation_id, service, action,
     timestamp_at, semantics, payloads, digest, submitted_at, header_digest)
@@ -106,6 +109,16 @@ INSERT INTO journal (party, event, at, monotonic_ns, direction, from_party, to_p
       :messages + position, 1, '{"0" * 64}'
     FROM inbound WHERE position <= :messages;
 CREATE INDEX journal_by_message ON journal (message_id) WHERE message_id IS NOT NULL;
+
+INSERT INTO stretch
+  SELECT 'outbound', position - 1 >> 10, min(submitted_at), max(submitted_at)
+    FROM outbound_message WHERE position <= :messages >> 10 << 10 GROUP BY 2
+  UNION ALL
+  SELECT 'inbox', inbox_offset - 1 >> 10, min(received_at), max(received_at)
+    FROM inbound WHERE inbox_offset IS NOT NULL AND inbox_offset <= :known >> 10 << 10 GROUP BY 2
+  UNION ALL
+  SELECT 'journal', seq - 1 >> 10, min(at), max(at)
+    FROM journal WHERE seq <= 2 * :messages >> 10 << 10 GROUP BY 2;
 """
 """What is remembered of a message is all there; of an id that is known for long, its two rows."""
 
@@ -275,32 +288,29 @@ def steps_of_messages(store: SqliteStore, new_id: NewId) -> Callable[[], int]:
     return work
 
 
-def lists(store: SqliteStore) -> Iterator[tuple[str, Callable[[], int]]]:
-    """Every combination of criteria, with values that find much, little and nothing."""
-    criteria = {
-        "status": (None, *OutboundStatus),
-        "to_party": (None, PARTNERS[0], "urn:duns:000000000"),
-        "conversation_id": (None, "c-1"),
-    }
-    for values in product(*criteria.values()):
-        wanted = dict(zip(criteria, values, strict=True))
-        name = " ".join(f"{key}={value}" for key, value in wanted.items() if value) or "all"
-
-        def work(wanted: dict[str, Any] = wanted) -> int:
-            store.snapshot().list_messages(MessageFilter(**wanted))
-            return 1
-
-        yield name, work
-
-
 def start_s(store: Path) -> float:
     """Processor seconds of `serve` until it is ready."""
+    with serving(store) as (process, _):
+        fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def health_beside_lists(store: Path, seconds: float) -> dict[str, Any]:
+    """How `/healthz` answers while lists and counts are asked for."""
+    with serving(store) as (_, api):
+        return asyncio.run(asked_at_once(api, seconds))
+
+
+@contextmanager
+def serving(store: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A gateway over the store, once it is ready, and the address of its API."""
     config = store.with_suffix(".toml")
+    api = f"http://127.0.0.1:{free_port()}"
     lines = [
         "[gateway]",
         f'party = ["{OURS}"]',
         f'listen = "http://127.0.0.1:{free_port()}/msh"',
-        f'api = "http://127.0.0.1:{free_port()}"',
+        f'api = "{api}"',
         f'store = "{store.name}"',
         *(
             f'[[agreement]]\nid = "tpa-{n}"\nwith = ["{partner}"]\nsend_to = "http://127.0.0.1:9/m"'
@@ -313,9 +323,8 @@ def start_s(store: Path) -> float:
         for line in process.stderr:
             if json.loads(line)["event"] == "ready":
                 break
-        fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+        yield process, api
         process.kill()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 Prepare = Callable[[SqliteStore, Path], Callable[[], int]]
@@ -330,7 +339,7 @@ CASES: dict[str, Prepare] = {
 """What is done over both stores in turn. Ids are as gateways of ours give them, or foreign ones."""
 
 
-def measure(paths: dict[str, Path], rounds: int) -> dict[str, dict[str, Any]]:
+def measure(paths: dict[str, Path], rounds: int, messages: int) -> dict[str, dict[str, Any]]:
     report: dict[str, dict[str, Any]] = {
         name: {"start_s": median(start_s(path) for _ in range(rounds))}
         for name, path in paths.items()
@@ -344,11 +353,9 @@ def measure(paths: dict[str, Path], rounds: int) -> dict[str, dict[str, Any]]:
         for name, figures in report.items():
             figures[case] = round(min(took[name]), 1)
     for name, figures in report.items():
-        figures["lists_ms"] = {
-            wanted: round(median(processor_us(work) for _ in range(rounds)) / 1000, 2)
-            for wanted, work in lists(stores[name])
-        }
+        figures["lists_ms"] = timed(stores[name], messages if name == "many" else 0)
         stores[name].close()
+        figures["beside_lists"] = health_beside_lists(paths[name], 2.0 * rounds)
     return report
 
 
@@ -365,7 +372,7 @@ def main() -> None:
     make_store(few, 0, min(10_000, given.known))
     if not many.exists():
         make_store(many, given.messages, given.known)
-    report = measure({"few": few, "many": many}, given.rounds)
+    report = measure({"few": few, "many": many}, given.rounds, given.messages)
     target = Path("build/bench-growth.json")
     target.write_text(json.dumps(report, indent=2) + "\n")
     show(report)
@@ -379,6 +386,7 @@ def show(report: dict[str, dict[str, Any]]) -> None:
     for case in ("start_s", *CASES):
         print(f"{case:18} {few[case]:>8} {many[case]:>8}  x {many[case] / few[case]:.2f}")
     slowest = sorted(many["lists_ms"].items(), key=lambda one: -one[1])[:5]
+    print(f"{len(many['lists_ms'])} questions; /healthz beside lists: {many['beside_lists']}")
     print("slowest lists (ms):", ", ".join(f"{name}: {took}" for name, took in slowest))
 
 

@@ -8,18 +8,16 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Self, TypedDict, Unpack
+from typing import Any, NamedTuple, Self
 
 import httpx
 import msgspec
 
 from onceonly.api import operations
 from onceonly.api.backups import Backup, BackupPath, StartBackup
-from onceonly.api.history import JournalCriteria, JournalPage, JournalQuery, JournalRow
+from onceonly.api.history import JournalQuery, JournalRow
 from onceonly.api.inbox import (
-    InboxCriteria,
     InboxItem,
-    InboxPage,
     InboxQuery,
     ItemPath,
     OffsetPath,
@@ -30,10 +28,7 @@ from onceonly.api.inbox import (
 from onceonly.api.jobs import (
     AnyJobPath,
     Job,
-    JobCriteria,
-    JobPage,
     JobPath,
-    JobsQuery,
     NamedRunQuery,
     PageQuery,
     RejectedRow,
@@ -42,14 +37,10 @@ from onceonly.api.jobs import (
     RowAnswer,
     StageQuery,
 )
-from onceonly.api.lists import Count
 from onceonly.api.messages import (
     Header,
-    MessageCriteria,
     MessageDetail,
-    MessagePage,
     MessagePath,
-    MessagesQuery,
     OutboundMessage,
     Reason,
     Receipt,
@@ -61,14 +52,6 @@ from onceonly.api.messages import (
 from onceonly.api.operating import (
     Draining,
     Health,
-    Incident,
-    IncidentCriteria,
-    Incidents,
-    IncidentsQuery,
-    Notice,
-    NoticeCriteria,
-    NoticePage,
-    NoticesQuery,
     PartnerPair,
     PartnerPath,
     Ping,
@@ -78,8 +61,9 @@ from onceonly.api.operating import (
 )
 from onceonly.api.operation import ARROW, LINES, A, B, Nothing, Operation, P, Q
 from onceonly.api.refusals import Refused
-from onceonly.api.words import ErrorWord, MessageState, Order, ProcessingState
+from onceonly.api.words import ProcessingState
 from onceonly.calls import BulkCalls, EventCalls, FolderCalls
+from onceonly.client_lists import ListMethods
 from onceonly.documents import Document, Form
 from onceonly.message.errors import LocalError, OnceonlyError
 from onceonly.message.identity import JOB_NAME, is_job_name
@@ -111,23 +95,7 @@ class End(NamedTuple):
     """None before the store's first row, and from gateways that do not say."""
 
 
-class MessageChoice(TypedDict, total=False):
-    """What `Client.list` and `Client.count` can be asked for: see `MessageCriteria`."""
-
-    state: MessageState | None
-    to: str | None
-    agreement: str | None
-    service: str | None
-    action: str | None
-    conversation: str | None
-    key: str | None
-    error: ErrorWord | None
-    id_prefix: str | None
-    since: str | None
-    until: str | None
-
-
-class Client(BulkCalls, EventCalls, FolderCalls):
+class Client(ListMethods, BulkCalls, EventCalls, FolderCalls):
     """Calls one gateway. Use as a context manager.
 
     Every call raises `GatewayUnreachable`, or `LocalError` with the name that the gateway gave;
@@ -200,26 +168,6 @@ class Client(BulkCalls, EventCalls, FolderCalls):
         """
         path, query = MessagePath(message_id=message_id), WaitQuery(wait=wait_s)
         return self._ask(operations.GET_MESSAGE, path, query)
-
-    def list(
-        self,
-        *,
-        order: Order = "oldest",
-        after: int = 0,
-        limit: int = 100,
-        **criteria: Unpack[MessageChoice],
-    ) -> MessagePage:
-        """A page of outbound messages, and with `next_after` where the next one begins.
-
-        The criteria are those of `MessageCriteria`; instants are RFC 3339 in UTC, as in answers. A
-        page with `is_cut` can have fewer messages than `limit`, and is not the last one.
-        """
-        query = MessagesQuery(order=order, after=after, limit=limit, **criteria)
-        return self._ask(operations.LIST_MESSAGES, _NOTHING, query)
-
-    def count(self, **criteria: Unpack[MessageChoice]) -> Count:
-        """How many outbound messages fit; `is_more` where the count stopped, at 10,000."""
-        return self._ask(operations.COUNT_MESSAGES, _NOTHING, MessageCriteria(**criteria))
 
     def cancel(self, message_id: str) -> OutboundMessage:
         """Take a message back. If a byte of it has left, the receiver is asked and decides."""
@@ -301,18 +249,6 @@ class Client(BulkCalls, EventCalls, FolderCalls):
         """What became of the rows of a job; the counts add up to `rows`."""
         return self._ask(operations.GET_JOB, AnyJobPath(job=_job_name(job)), _NOTHING)
 
-    def jobs(self, after: int = 0, limit: int = 100) -> JobPage:
-        """A page of jobs, and with `next_after` where the next one begins."""
-        return self._ask(operations.LIST_JOBS, _NOTHING, JobsQuery(after=after, limit=limit))
-
-    def job_page(self, query: JobsQuery) -> JobPage:
-        """A page of the jobs that fit the query."""
-        return self._ask(operations.LIST_JOBS, _NOTHING, query)
-
-    def count_jobs(self, criteria: JobCriteria | None = None) -> Count:
-        """How many jobs fit."""
-        return self._ask(operations.COUNT_JOBS, _NOTHING, criteria or JobCriteria())
-
     def rejects(self, job: str) -> Iterator[RejectedRow]:
         """Every rejected row of a job, and why."""
         path = AnyJobPath(job=_job_name(job))
@@ -321,18 +257,6 @@ class Client(BulkCalls, EventCalls, FolderCalls):
             page = self._ask(operations.LIST_REJECTS, path, PageQuery(after=after, limit=1000))
             yield from page.rejects
             after = page.next_after
-
-    def inbox(self, after: int = 0, limit: int = 100, wait_s: float = 0.0) -> Sequence[InboxItem]:
-        """Received messages above the offset, in order."""
-        return self.inbox_page(InboxQuery(after=after, limit=limit, wait=wait_s)).items
-
-    def inbox_page(self, query: InboxQuery) -> InboxPage:
-        """A page of the received messages that fit the query."""
-        return self._ask(operations.LIST_INBOX, _NOTHING, query)
-
-    def count_inbox(self, criteria: InboxCriteria | None = None) -> Count:
-        """How many received messages fit; `is_more` where the count stopped, at 10,000."""
-        return self._ask(operations.COUNT_INBOX, _NOTHING, criteria or InboxCriteria())
 
     def last_offset(self) -> int:
         """The greatest offset of the inbox so far."""
@@ -404,18 +328,6 @@ class Client(BulkCalls, EventCalls, FolderCalls):
         path, query = ItemPath(message_id=message_id), WhichOffset(offset=offset)
         return self._ask(operations.BY_MESSAGE_ID.get, path, query)
 
-    def notices(self, after: int = 0, limit: int = 100) -> Sequence[Notice]:
-        """Notices for the application."""
-        return self.notice_page(NoticesQuery(after=after, limit=limit)).notices
-
-    def notice_page(self, query: NoticesQuery) -> NoticePage:
-        """A page of the notices that fit the query."""
-        return self._ask(operations.LIST_NOTICES, _NOTHING, query)
-
-    def count_notices(self, criteria: NoticeCriteria | None = None) -> Count:
-        """How many notices fit."""
-        return self._ask(operations.COUNT_NOTICES, _NOTHING, criteria or NoticeCriteria())
-
     def partners(self) -> Sequence[PartnerPair]:
         """Pairs with every partner."""
         return self._ask(operations.LIST_PARTNERS, _NOTHING, _NOTHING).partners
@@ -443,40 +355,9 @@ class Client(BulkCalls, EventCalls, FolderCalls):
         path = PartnerPath(partner=partner)
         return self._ask(operations.RESUME_PARTNER, path, _NOTHING, Resume(unsent=True))
 
-    def incidents(self, *, resolved: bool = False) -> Sequence[Incident]:
-        """Open incidents, or with `resolved` all of them."""
-        query = IncidentsQuery(is_all="yes" if resolved else None)
-        found: list[Incident] = []
-        after: int | None = 0
-        while after is not None:
-            page = self.incident_page(msgspec.structs.replace(query, after=after))
-            found += page.incidents
-            after = page.next_after
-        return found
-
-    def incident_page(self, query: IncidentsQuery) -> Incidents:
-        """A page of the incidents that fit the query."""
-        return self._ask(operations.LIST_INCIDENTS, _NOTHING, query)
-
-    def count_incidents(self, criteria: IncidentCriteria | None = None) -> Count:
-        """How many incidents fit."""
-        return self._ask(operations.COUNT_INCIDENTS, _NOTHING, criteria or IncidentCriteria())
-
     def set_draining(self, *, draining: bool) -> None:
         """Whether partners that ask first are told to send nothing."""
         self._ask(operations.SET_DRAINING, _NOTHING, _NOTHING, Draining(draining=draining))
-
-    def journal(self, after: int = 0, limit: int = 1000) -> Sequence[JournalRow]:
-        """Journal rows above a seq."""
-        return self.journal_page(JournalQuery(after=after, limit=limit)).records
-
-    def journal_page(self, query: JournalQuery) -> JournalPage:
-        """A page of the journal rows that fit the query."""
-        return self._ask(operations.LIST_JOURNAL, _NOTHING, query)
-
-    def count_journal(self, criteria: JournalCriteria | None = None) -> Count:
-        """How many journal rows fit; `is_more` where the count stopped, at 10,000."""
-        return self._ask(operations.COUNT_JOURNAL, _NOTHING, criteria or JournalCriteria())
 
     def last_seq(self) -> int:
         """`seq` of the last journal row."""

@@ -11,6 +11,7 @@ from packages import ORDER
 from onceonly.cli import bulk as commands
 from onceonly.cli.exits import Exit
 from onceonly.cli.main import cli
+from onceonly.gateway.application import bulk as application
 from onceonly.message.event import Event
 
 pytestmark = pytest.mark.anyio
@@ -101,7 +102,7 @@ async def test_nothing_that_fits_is_nothing_to_do(run, gateway):
 
 
 async def test_an_action_is_prepared_started_stopped_and_listed(run, gateway, queued):
-    """Each by its own command; the number is typed, or given."""
+    """Each by its own command."""
     result = await run("bulk", "prepare", "cancel", "--state", "queued", "--reason", "INC-42")
     assert "onceonly bulk start 1 --count 7" in result.stderr
     assert (await run("bulk", "start", "1", "--count", "6")).exit_code != Exit.OK
@@ -111,9 +112,33 @@ async def test_an_action_is_prepared_started_stopped_and_listed(run, gateway, qu
     listed = json.loads((await run("bulk", "list", "-o", "json")).stdout)
     assert [(one["number"], one["state"]) for one in listed] == [(1, "done")]
     await run("bulk", "prepare", "ask", "--reason", "INC-42")
-    started = await run("bulk", "start", "2", typed="8\n")
-    assert started.exit_code == Exit.OK
+    assert (await run("bulk", "start", "2", "--count", "8")).exit_code == Exit.OK
     assert (await run("bulk", "show", "7")).exit_code == Exit.NOT_FOUND
+
+
+async def test_ctrl_c_ends_the_wait_and_not_the_action(run, gateway, queued, monkeypatch):
+    """Exit 130, and how to follow it."""
+
+    def interrupt(seconds: float) -> None:
+        raise KeyboardInterrupt(seconds)
+
+    monkeypatch.setattr(application, "ITEMS_PER_TURN", 1)
+    monkeypatch.setattr(commands.time, "sleep", interrupt)
+    reach = gateway.parts.desk.failpoints.reach
+
+    def hold(point: str) -> None:
+        gateway.store.is_full = point == "before-bulk-item"
+        reach(point)
+
+    monkeypatch.setattr(gateway.parts.desk.failpoints, "reach", hold)
+    monkeypatch.setattr(application, "PAUSE_S", 0.05)
+    result = await run(*CANCEL, "--yes")
+    assert result.exit_code == Exit.INTERRUPTED
+    assert "onceonly bulk show 1" in result.stderr
+    monkeypatch.setattr(gateway.parts.desk.failpoints, "reach", reach)
+    gateway.store.is_full = False
+    await gateway.until(lambda: gateway.parts.bulks.find(1).state == "done")
+    assert cancelled(gateway) == 7
 
 
 async def test_events_are_shown_line_by_line(run, gateway, queued, monkeypatch):

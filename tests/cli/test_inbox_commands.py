@@ -74,7 +74,7 @@ async def test_done_completes_and_list_shows_it(run, gateway):
 
 async def test_a_list_goes_on_over_the_pages_of_the_gateway(run, gateway, peer, monkeypatch):
     """As many as were asked for: whoever counts them would find too few."""
-    monkeypatch.setattr("onceonly.cli.inbox.PAGE", 2)
+    monkeypatch.setattr("onceonly.cli.lists.PAGE_MAX", 2)
     names = [f"m-{n}@a.example.com" for n in range(1, 6)]
     for number, name in enumerate(names, 1):
         await peer.send(name, number)

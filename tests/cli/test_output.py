@@ -277,6 +277,7 @@ def words_for(command: click.Command, file: Path) -> Iterator[str]:
             continue
         kind = parameter.type
         word = kind.choices[0] if isinstance(kind, click.Choice) else "x"
+        word = "1" if kind is click.INT else word
         word = str(file) if isinstance(kind, click.Path) else word
         yield from [word] if isinstance(parameter, click.Argument) else [parameter.opts[0], word]
 

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import httpx
 import pytest
 from running_gateway import OUR_PARTY, write_configuration
 
@@ -66,6 +67,22 @@ def test_a_gateway_says_ready_and_drains_on_sigterm(config):
         rows = database.execute("SELECT event FROM journal ORDER BY seq").fetchall()
     database.close()
     assert [row[0] for row in rows] == ["Started", "Drill", "Stopped"]
+
+
+def test_a_stop_waits_for_nobody_who_follows(config):
+    """An open stream ends as a whole answer, and the stop is in order."""
+    api = api_of(config)
+    with serving(config) as process:
+        await_event(process, "ready")
+        stream = httpx.stream("GET", f"{api}/v1/events", headers={"accept": "text/event-stream"})
+        with stream as response:
+            lines = response.iter_lines()
+            assert next(lines) == "retry: 1000"
+            process.send_signal(signal.SIGTERM)
+            assert [line for line in lines if line.startswith("event")] == []
+        log = [json.loads(line) for line in process.stderr]
+        assert process.wait(PATIENCE_S) == Exit.OK
+    assert [one["event"] for one in log if one["level"] in ("error", "critical")] == []
 
 
 def test_a_second_gateway_on_one_store_is_refused(config):

@@ -14,6 +14,7 @@ from onceonly.gateway.application.bulk import Bulks
 from onceonly.message.event import Event
 from onceonly.steps import bulk as steps
 from onceonly.steps import operating
+from onceonly.store.contract.conditions import StoreExhausted
 
 pytestmark = pytest.mark.anyio
 
@@ -205,6 +206,28 @@ async def test_a_bug_in_one_message_leaves_the_others(gateway, peer, monkeypatch
     assert (failed["outcome"], failed["error"]) == ("failed", "InternalError")
     assert "planted" in failed["text"]
     assert cancelled(gateway) == [names[0], names[2]]
+
+
+async def test_work_that_an_error_has_ended_goes_on(gateway, peer, monkeypatch):
+    """The next second, and not only after a restart (R-43)."""
+    gateway.expects_bugs = True
+    names = await queue(gateway, peer, 3)
+    number = (await prepared(gateway, "cancel", state="queued"))["number"]
+    snapshot, failures = gateway.store.snapshot, [StoreExhausted("no descriptor is free")]
+
+    class Exhausted:
+        def __getattr__(self, name: str) -> Any:
+            if name == "list_open_items" and failures:
+                raise failures.pop()
+            return getattr(snapshot(), name)
+
+    monkeypatch.setattr(gateway.store, "snapshot", Exhausted)
+    await started(gateway, number, 3)
+    await gateway.everything_said()
+    assert (failures, cancelled(gateway)) == ([], [])
+    gateway.parts.bulks.sweep()
+    assert (await until_done(gateway, number))["done"] == 3
+    assert cancelled(gateway) == names
 
 
 async def test_items_wait_for_room(tmp_path, peer, monkeypatch):

@@ -3,8 +3,10 @@
 import asyncio
 import json
 import socket
+import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
@@ -21,6 +23,7 @@ from onceonly.gateway.api import event_calls
 from onceonly.gateway.application import following
 from onceonly.gateway.shapes import happened_shape
 from onceonly.message.event import Event
+from onceonly.store.contract.conditions import StoreExhausted
 
 pytestmark = pytest.mark.anyio
 
@@ -171,6 +174,13 @@ async def test_a_number_of_another_journal_is_refused(gateway):
     assert refused(answer) == (409, "JournalBehind")
 
 
+async def test_a_head_alone_is_no_stream(gateway):
+    """It would never end, and nobody would read it."""
+    async with serving_api(gateway) as api, httpx.AsyncClient(base_url=api) as client:
+        answer = await client.head(EVENTS, headers={"accept": "text/event-stream"})
+        assert answer.headers["content-type"] == "application/json"
+
+
 async def test_a_silent_stream_beats(gateway, peer, monkeypatch):
     """The comment has a number too, so that a reader of little goes on from near the end."""
     monkeypatch.setattr(event_calls, "HEARTBEAT_S", 0.05)
@@ -236,13 +246,23 @@ def replaced_snapshot(gateway, kind) -> Iterator[None]:
 
 @asynccontextmanager
 async def contexts(api: str, count: int) -> AsyncIterator[list[AsyncIterator[str]]]:
-    async with AsyncExitStack() as stack:
-        yield [await stack.enter_async_context(streaming(api)) for _ in range(count)]
+    """So many streams, over one client: making one takes longer than a stream."""
+    limits = httpx.Limits(max_connections=None)
+    async with (
+        httpx.AsyncClient(base_url=api, timeout=PATIENCE_S, limits=limits) as client,
+        AsyncExitStack() as stack,
+    ):
+        found = []
+        for _ in range(count):
+            stream = client.stream("GET", EVENTS, headers={"accept": "text/event-stream"})
+            found.append((await stack.enter_async_context(stream)).aiter_lines())
+        yield found
 
 
 async def test_no_more_than_the_bound_follow(gateway, monkeypatch):
     """The next one is told to come back, and a place that was left is free again."""
     monkeypatch.setattr(following, "FOLLOWERS_MAX", 1)
+    await gateway.restart()
     async with serving_api(gateway) as api:
         async with streaming(api) as lines:
             await anext(lines)
@@ -255,7 +275,6 @@ async def test_no_more_than_the_bound_follow(gateway, monkeypatch):
 async def test_who_reads_nothing_is_cut(gateway, peer, monkeypatch):
     """And holds up nobody: others hear, and his place is free after `WRITE_S_MAX`."""
     monkeypatch.setattr(event_calls, "WRITE_S_MAX", 0.1)
-    monkeypatch.setattr(following, "FOLLOWERS_MAX", 2)
     many = shown_event_of(40_000)
     monkeypatch.setattr(event_calls, "_line", lambda event: many)
     async with serving_api(gateway) as api:
@@ -319,3 +338,42 @@ async def test_a_call_waits_until_the_pair_is_closed(tmp_path, peer):
         waiting = asyncio.create_task(gateway.get("/v1/messages/m-1?wait=60"))
         await gateway.call("POST", f"/v1/partners/{peer.party}/suspend")
         assert (await waiting)["pair"]["state"] == "suspended"
+
+
+async def test_a_read_without_a_free_descriptor_is_made_again(gateway, peer, monkeypatch):
+    """R-43: it is nobody's end; who follows hears a little later."""
+    monkeypatch.setattr(following, "EXHAUSTED_PAUSE_S", 0.01)
+    snapshot, failures = gateway.store.snapshot, [StoreExhausted("no descriptor is free")] * 2
+    loop_thread = threading.get_ident()
+
+    def exhausted() -> Any:
+        if failures and threading.get_ident() != loop_thread:
+            raise failures.pop()
+        return snapshot()
+
+    async with serving_api(gateway) as api, streaming(api) as lines:
+        assert await anext(lines) == "retry: 1000"
+        await until_followers(gateway, api, 1)
+        monkeypatch.setattr(gateway.store, "snapshot", exhausted)
+        await acknowledged(gateway, peer, "m-1")
+        (event,) = await told(lines, 1)
+    assert event["message_id"] == "m-1"
+    assert not failures
+
+
+async def test_the_client_waits_for_a_free_place(gateway, peer, monkeypatch):
+    """Busy is no end either."""
+    monkeypatch.setattr(following, "FOLLOWERS_MAX", 1)
+    monkeypatch.setattr("onceonly.calls.PAUSE_S", 0.01)
+    await gateway.restart()
+
+    def follow(api: str) -> str | None:
+        with Client(api) as client:
+            return next(client.follow(0, ["verdicts"])).message_id
+
+    async with serving_api(gateway) as api, asyncio.timeout(PATIENCE_S):
+        async with streaming(api) as lines:
+            assert await anext(lines) == "retry: 1000"
+            reading = asyncio.create_task(asyncio.to_thread(follow, api))
+            await acknowledged(gateway, peer, "m-1")
+        assert await reading == "m-1"

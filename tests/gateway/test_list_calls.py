@@ -39,6 +39,7 @@ VALUES: dict[str, tuple[str, ...]] = {
     "partner": ("urn:duns:000000000",),
     "event": ("Submitted",),
     "kind": ("DeliveryFailure",),
+    "kinds": ("verdicts,inbox",),
     "role": ("sender",),
     "id_prefix": ("m",),
     "since": ("2026-11-25T08:00:00Z",),

@@ -27,6 +27,8 @@ from onceonly.store.memory.writing import MemoryTransaction
 SEEDS = range(4_000, 4_120)
 
 NOT_IN_WORLDS = {
+    *("bulk.act", "bulk.finish", "bulk.give_up", "bulk.note_selected", "bulk.seal"),
+    *("bulk.select", "bulk.start", "bulk.stop"),
     "handing_over.park",
     "handing_over.take_up",
     "notices.park",
@@ -42,8 +44,8 @@ NOT_IN_WORLDS = {
     "transit.take_up_parked",
     "verdicts.send_beside",
 }
-"""What an operator does after a bug, jobs, and what is so rare that these worlds do not have it;
-the tests of the gateway run each of them, once."""
+"""What an operator does after a bug or with many messages, jobs, and what is so rare that these
+worlds do not have it; the tests of the gateway run each of them, once."""
 
 
 def step_functions() -> dict[str, Callable[..., Any]]:

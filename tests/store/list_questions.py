@@ -17,8 +17,8 @@ from onceonly.store.contract.listing import (
     IncidentFilter,
     JobFilter,
     JournalFilter,
+    ListFilter,
     NoticeFilter,
-    Wanted,
 )
 from onceonly.store.sqlite.reading import SqliteSnapshot
 
@@ -45,7 +45,7 @@ _AGREEMENTS = {name: OF_MESSAGES[name] for name in ("agreement_id", "agreement_i
 _HEADERS = {name: OF_MESSAGES[name] for name in ("service", "action", "conversation_id")}
 _PREFIX: dict[str, tuple[Any, ...]] = {"id_prefix": (None, "m")}
 
-OTHERS: dict[type[Wanted[Any]], dict[str, tuple[Any, ...]]] = {
+OTHERS: dict[type[ListFilter[Any]], dict[str, tuple[Any, ...]]] = {
     InboxFilter: {
         **_AGREEMENTS,
         **_HEADERS,

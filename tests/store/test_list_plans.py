@@ -23,7 +23,7 @@ from onceonly.message.event import Event
 from onceonly.message.word import changed
 from onceonly.protocol.sending import Outbound, OutboundStatus
 from onceonly.store.contract.entries import Excerpt, MessageFilter, Role
-from onceonly.store.contract.listing import Wanted
+from onceonly.store.contract.listing import ListFilter
 from onceonly.store.sqlite.queries import SQL
 from onceonly.store.sqlite.store import open_sqlite
 from query_plans import connect, steps_of
@@ -99,7 +99,7 @@ def test_every_status_is_read_as_one_of_its_kind(connection: apsw.Connection) ->
     assert all(asked(status) in kinds for status in OutboundStatus)
 
 
-def questions_about(asked_by: type[Wanted[Any]]) -> Iterator[Question]:
+def questions_about(asked_by: type[ListFilter[Any]]) -> Iterator[Question]:
     for criteria in combinations(OTHERS[asked_by]):
         for rows_max in (FEW, MANY):
             wanted = asked_by(**criteria, after=0, limit=10, rows_max=rows_max)
@@ -111,7 +111,7 @@ def questions_about(asked_by: type[Wanted[Any]]) -> Iterator[Question]:
 
 @pytest.mark.parametrize("asked_by", OTHERS)
 def test_other_lists_are_read_by_an_index(
-    connection: apsw.Connection, asked_by: type[Wanted[Any]]
+    connection: apsw.Connection, asked_by: type[ListFilter[Any]]
 ) -> None:
     """By any combination, in both orders, whether few rows can fit or many."""
     found = statements(connection, questions_about(asked_by))

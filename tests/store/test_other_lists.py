@@ -28,8 +28,8 @@ from onceonly.store.contract.listing import (
     IncidentFilter,
     JobFilter,
     JournalFilter,
+    ListFilter,
     NoticeFilter,
-    Wanted,
 )
 from onceonly.store.contract.store import Snapshot, Store, Transaction
 from onceonly.store.memory.store import MemoryStore
@@ -77,7 +77,7 @@ HEADERS = {
     "conversation_id": maybe("c-1", "c-2"),
 }
 party_names = maybe(PARTY, *map(str, PARTNERS))
-questions: st.SearchStrategy[Wanted[Any]] = st.one_of(
+questions: st.SearchStrategy[ListFilter[Any]] = st.one_of(
     st.builds(
         InboxFilter,
         **PAGING,
@@ -154,7 +154,7 @@ def fill(transaction: Transaction, facts: Sequence[dict[str, Any]]) -> None:
 Row = tuple[int, Any, dict[str, Any]]
 
 
-def rows_of(snapshot: Snapshot, asked_by: type[Wanted[Any]]) -> Iterator[Row]:
+def rows_of(snapshot: Snapshot, asked_by: type[ListFilter[Any]]) -> Iterator[Row]:
     """Every row of the list: its number, the value, and what can be asked of it."""
     if asked_by is InboxFilter:
         for item in snapshot.list_inbox(0, ALL):
@@ -217,7 +217,7 @@ def of_message(snapshot: Snapshot, message_id: str | None) -> dict[str, Any]:
     }
 
 
-def fits(facts: dict[str, Any], wanted: Wanted[Any]) -> bool:
+def fits(facts: dict[str, Any], wanted: ListFilter[Any]) -> bool:
     shared = {*Excerpt.__struct_fields__, "id_prefix", "agreement_ids"}
     for name in wanted.__struct_fields__:
         value = getattr(wanted, name)
@@ -238,7 +238,7 @@ def fits(facts: dict[str, Any], wanted: Wanted[Any]) -> bool:
     return is_late_enough and (until_at is None or facts["at"] < until_at)
 
 
-def joined(store: Store, wanted: Wanted[Any]) -> list[Any]:
+def joined(store: Store, wanted: ListFilter[Any]) -> list[Any]:
     """All pages, one after the other."""
     found: list[Any] = []
     after: int | None = 0
@@ -275,7 +275,7 @@ def test_a_list_is_what_a_look_at_every_row_finds(
     folder: Path,
     make: Callable[[Path], Any],
     facts: list[dict[str, Any]],
-    asked: list[Wanted[Any]],
+    asked: list[ListFilter[Any]],
 ) -> None:
     """By any criteria, in both orders; the pages joined are the whole list, and counted."""
     with closing(make(folder)) as store:

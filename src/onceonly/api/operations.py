@@ -2,8 +2,9 @@
 
 from typing import Any, Final
 
-from onceonly.api import backups, history, inbox, jobs, lists, messages, operating
+from onceonly.api import backups, history, inbox, jobs, messages, operating
 from onceonly.api.bulk_operations import BULK_OPERATIONS
+from onceonly.api.counts import COUNTS
 from onceonly.api.event_operations import LIST_EVENTS
 from onceonly.api.folder_operations import LIST_FOLDERS
 from onceonly.api.operation import (
@@ -54,66 +55,6 @@ LIST_MESSAGES: Final = Operation(
     query_type=messages.MessagesQuery,
     body_type=Nothing,
     answer_type=messages.MessagePage,
-)
-COUNT_MESSAGES: Final = Operation(
-    name="countMessages",
-    method="get",
-    path="/v1/counts/messages",
-    summary="How many outbound messages there are; stops at 10,000",
-    path_type=Nothing,
-    query_type=messages.MessageCriteria,
-    body_type=Nothing,
-    answer_type=lists.Count,
-)
-COUNT_INBOX: Final = Operation(
-    name="countInbox",
-    method="get",
-    path="/v1/counts/inbox",
-    summary="How many received messages the inbox has; stops at 10,000",
-    path_type=Nothing,
-    query_type=inbox.InboxCriteria,
-    body_type=Nothing,
-    answer_type=lists.Count,
-)
-COUNT_JOURNAL: Final = Operation(
-    name="countJournal",
-    method="get",
-    path="/v1/counts/journal",
-    summary="How many journal rows there are; stops at 10,000",
-    path_type=Nothing,
-    query_type=history.JournalCriteria,
-    body_type=Nothing,
-    answer_type=lists.Count,
-)
-COUNT_NOTICES: Final = Operation(
-    name="countNotices",
-    method="get",
-    path="/v1/counts/notices",
-    summary="How many notices there are; stops at 10,000",
-    path_type=Nothing,
-    query_type=operating.NoticeCriteria,
-    body_type=Nothing,
-    answer_type=lists.Count,
-)
-COUNT_INCIDENTS: Final = Operation(
-    name="countIncidents",
-    method="get",
-    path="/v1/counts/incidents",
-    summary="How many incidents are open, or with `all` there were; stops at 10,000",
-    path_type=Nothing,
-    query_type=operating.IncidentCriteria,
-    body_type=Nothing,
-    answer_type=lists.Count,
-)
-COUNT_JOBS: Final = Operation(
-    name="countJobs",
-    method="get",
-    path="/v1/counts/jobs",
-    summary="How many jobs there are; stops at 10,000",
-    path_type=Nothing,
-    query_type=jobs.JobCriteria,
-    body_type=Nothing,
-    answer_type=lists.Count,
 )
 PUT_MESSAGE: Final = Operation(
     name="putMessage",
@@ -588,12 +529,7 @@ GET_DOCUMENT: Final = Operation(
 OPERATIONS: Final[tuple[AnyOperation, ...]] = (
     POST_MESSAGE,
     LIST_MESSAGES,
-    COUNT_MESSAGES,
-    COUNT_INBOX,
-    COUNT_JOURNAL,
-    COUNT_NOTICES,
-    COUNT_INCIDENTS,
-    COUNT_JOBS,
+    *COUNTS,
     CANCEL_MESSAGE,
     RESEND_MESSAGE,
     REQUEST_STATUS,

@@ -10,7 +10,7 @@ import click
 
 from onceonly.api.bulk import Bulk, BulkDetail, Where
 from onceonly.api.words import BulkAction
-from onceonly.cli.criteria import criteria_options
+from onceonly.cli.criteria import timed_criteria_options
 from onceonly.cli.exits import Exit, Failure
 from onceonly.cli.gateway_option import gateway_command
 from onceonly.cli.output import (
@@ -50,7 +50,7 @@ def many_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--dry-run", is_flag=True, help="Show which messages, and do nothing."),
     ):
         command = option(command)
-    return criteria_options(command)
+    return timed_criteria_options(command)
 
 
 def is_about_many(message_id: str | None, where: dict[str, Any]) -> bool:
@@ -81,7 +81,7 @@ def act_on_many(
         say("no message fits; nothing to do")
         return
     if dry_run:
-        say(f"nothing was done; begin with: onceonly bulk start {prepared.number}")
+        _say_how_to_begin(prepared)
         return
     if not yes:
         _ask_for_number(client, prepared)
@@ -104,6 +104,11 @@ def _show_selection(prepared: BulkDetail, output: str) -> None:
         print_rows(rows, SAMPLE_COLUMNS, output)
     if prepared.items > len(prepared.samples):
         say(f"and {prepared.items - len(prepared.samples)} more")
+
+
+def _say_how_to_begin(prepared: BulkDetail) -> None:
+    command = f"onceonly bulk start {prepared.number} --count {prepared.items}"
+    say(f"nothing was done; begin with: {command}")
 
 
 def _ask_for_number(client: Client, prepared: BulkDetail) -> None:
@@ -160,7 +165,7 @@ def list_bulks(client: Client, limit: int, output: str) -> None:
 @bulk.command()
 @click.argument("do", type=click.Choice(get_args(BulkAction)))
 @click.option("--reason", required=True, help="Why; kept with each message.")
-@criteria_options
+@timed_criteria_options
 @output_option
 @gateway_command
 def prepare(
@@ -180,7 +185,7 @@ def prepare(
     prepared = client.prepare_bulk(do, reason, Where(**where))
     _show_selection(prepared, output)
     if output == "table":
-        say(f"begin with: onceonly bulk start {prepared.number} --count {prepared.items}")
+        _say_how_to_begin(prepared)
 
 
 @bulk.command()
@@ -198,14 +203,14 @@ def show(client: Client, number: int, output: str) -> None:
 
 @bulk.command()
 @click.argument("number", type=int)
-@click.option("--count", type=int, help="How many messages it has; without it you are asked.")
+@click.option("--count", type=int, required=True, help="How many messages it has, as you saw.")
 @click.option("--wait", is_flag=True, help="Wait for its end; the exit code tells it.")
 @output_option
 @gateway_command
 def start(
     client: Client,
     number: int,
-    count: int | None,
+    count: int,
     wait: bool,  # noqa: FBT001 - because click passes it by name
     output: str,
 ) -> None:
@@ -216,8 +221,6 @@ def start(
     \b
     onceonly bulk start 7 -c gateway.toml --count 1204 --wait
     """  # noqa: D301 - because click reads the backspace that keeps the lines apart
-    if count is None:
-        count = click.prompt("Type the number of messages to begin", err=True, type=int)
     started = client.start_bulk(number, count)
     if wait:
         _wait(client, number, output)

@@ -3,11 +3,10 @@
 from typing import Any, Final, get_args
 
 import click
-from msgspec import json
 
 from onceonly.api.events import EventKind, HappenedEvent
-from onceonly.cli.output import put
-from onceonly.message.printable import printable, printable_json
+from onceonly.cli.output import print_rows, put
+from onceonly.message.printable import printable
 
 KINDS: Final[tuple[EventKind, ...]] = get_args(EventKind)
 
@@ -27,7 +26,7 @@ def kinds_of(context: Any, option: Any, text: str | None) -> tuple[EventKind, ..
 def print_event(event: HappenedEvent, output: str) -> None:
     """One event in one line, at once, also into a pipe."""
     if output == "json":
-        click.echo(printable_json(json.encode(event).decode()))
+        print_rows([event], (), "jsonl")
         return
     said = (event.outcome, event.status_code, event.error_code, event.reason)
     cells = (event.seq, event.at, event.event, _parties(event), event.message_id, *said)

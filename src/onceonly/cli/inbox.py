@@ -2,18 +2,28 @@
 
 import functools
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 
-from onceonly.api.inbox import InboxItem
+from onceonly.api.inbox import InboxCriteria, InboxItem, InboxQuery
 from onceonly.api.words import ProcessingState
 from onceonly.cli.exits import Exit, Failure
 from onceonly.cli.gateway_option import gateway_command
+from onceonly.cli.lists import (
+    Options,
+    header_options,
+    list_options,
+    most_of,
+    order_of,
+    page_by_page,
+    prefix_option,
+    print_count,
+    together,
+)
 from onceonly.cli.output import (
-    limit_option,
     members,
     output_option,
     print_json,
@@ -22,34 +32,70 @@ from onceonly.cli.output import (
     rows_option,
     say,
 )
+from onceonly.cli.times import time_options
 from onceonly.client import Client
 
-PAGE = 1_000
-"""Most items that the gateway lists at once."""
 COLUMNS = ("offset", "message_id", "from", "service", "action", "processing", "size_bytes")
 
 
 @click.group()
 def inbox() -> None:
-    """Received messages: list, take, processing, done, refuse."""
+    """Received messages: list, count, take, processing, done, refuse."""
+
+
+_criteria: Options = together(
+    click.option("--from", "sender", help="From this partner."),
+    header_options,
+    click.option(
+        "--processing", type=click.Choice(get_args(ProcessingState)), help="As far as this."
+    ),
+    prefix_option,
+)
 
 
 @inbox.command("list")
 @click.option("--after", default=0, show_default=True, help="Offset of the last one seen.")
-@limit_option
+@_criteria
+@list_options
 @rows_option
 @gateway_command
-def list_inbox(client: Client, after: int, limit: int, output: str) -> None:
-    """List received messages in order."""
-    items = list(_items(client, after, limit))
+def list_inbox(
+    client: Client,
+    after: int,
+    limit: int,
+    output: str,
+    newest: bool,  # noqa: FBT001 - because click passes it by name
+    everything: bool,  # noqa: FBT001 - because click passes it by name
+    **wanted: Any,
+) -> None:
+    """List the received messages that fit everything you ask for, oldest first.
+
+    \b
+    onceonly inbox list -c gateway.toml --newest --since 2h --from urn:duns:222222222
+    """  # noqa: D301 - because click reads the backspace that keeps the lines apart
+
+    def fetch(after: int, page_limit: int) -> tuple[Sequence[InboxItem], int | None]:
+        query = InboxQuery(**wanted, order=order_of(newest), after=after, limit=page_limit)
+        page = client.inbox_page(query)
+        return page.items, page.next_after
+
+    items = page_by_page(fetch, most_of(limit, everything), after)
     rows = [{**members(item), "from": item.from_ids[0]} for item in items]
     print_rows(rows if output == "table" else items, COLUMNS, output)
 
 
-def _items(client: Client, after: int, limit: int) -> Iterator[InboxItem]:
-    while limit > 0 and (page := client.inbox(after, min(limit, PAGE))):
-        yield from page
-        after, limit = page[-1].offset, limit - len(page)
+@inbox.command("count")
+@_criteria
+@time_options
+@output_option
+@gateway_command
+def count_inbox(client: Client, output: str, **wanted: Any) -> None:
+    """Count the received messages that fit everything you ask for; stops at 10,000.
+
+    \b
+    onceonly inbox count -c gateway.toml --processing not-started
+    """  # noqa: D301 - because click reads the backspace that keeps the lines apart
+    print_count(client.count_inbox(InboxCriteria(**wanted)), output)
 
 
 def item_command(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,14 +1,21 @@
 """`onceonly job …`: messages that were handed over in bulk, and what became of them."""
 
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Sequence
+from typing import Any
 
 import click
 
-from onceonly.api.jobs import Job
+from onceonly.api.jobs import Job, JobCriteria, JobsQuery
 from onceonly.cli.gateway_option import gateway_command
+from onceonly.cli.lists import (
+    Options,
+    list_options,
+    most_of,
+    order_of,
+    page_by_page,
+    print_count,
+)
 from onceonly.cli.output import (
-    limit_option,
     members,
     output_option,
     print_fields,
@@ -17,6 +24,7 @@ from onceonly.cli.output import (
     rows_option,
     say,
 )
+from onceonly.cli.times import time_options
 from onceonly.client import Client
 
 COLUMNS = (
@@ -41,25 +49,52 @@ REJECT_COLUMNS = ("row", "message_id", "name", "text")
 
 @click.group()
 def job() -> None:
-    """Jobs, the rows of a DataFrame or of another bulk submission: list, show, release, drop."""
+    """Jobs, the rows of a DataFrame or of another bulk submission."""
+
+
+_criteria: Options = click.option("--id-prefix", help="Whose name begins so.")
 
 
 @job.command("list")
-@limit_option
+@_criteria
+@list_options
 @rows_option
 @gateway_command
-def list_jobs(client: Client, limit: int, output: str) -> None:
-    """List jobs and their counts, oldest first."""
-    print_rows(list(islice(_jobs(client, limit), limit)), COLUMNS, output)
+def list_jobs(
+    client: Client,
+    output: str,
+    limit: int,
+    newest: bool,  # noqa: FBT001 - because click passes it by name
+    everything: bool,  # noqa: FBT001 - because click passes it by name
+    **wanted: Any,
+) -> None:
+    """List jobs and their counts, oldest first.
+
+    \b
+    onceonly job list -c gateway.toml --newest --since 7d
+    """  # noqa: D301 - because click reads the backspace that keeps the lines apart
+
+    def fetch(after: int, page_limit: int) -> tuple[Sequence[Job], int | None]:
+        limit = min(page_limit, PAGE)
+        query = JobsQuery(**wanted, order=order_of(newest), after=after, limit=limit)
+        page = client.job_page(query)
+        return page.jobs, page.next_after
+
+    print_rows(page_by_page(fetch, most_of(limit, everything)), COLUMNS, output)
 
 
-def _jobs(client: Client, limit: int) -> Iterator[Job]:
-    """At least so many jobs, if there are; no more are counted than are shown."""
-    after: int | None = 0
-    while after is not None:
-        page = client.jobs(after, min(limit, PAGE))
-        yield from page.jobs
-        after = page.next_after
+@job.command("count")
+@_criteria
+@time_options
+@output_option
+@gateway_command
+def count_jobs(client: Client, output: str, **wanted: Any) -> None:
+    """Count jobs; stops at 10,000.
+
+    \b
+    onceonly job count -c gateway.toml --since 24h
+    """  # noqa: D301 - because click reads the backspace that keeps the lines apart
+    print_count(client.count_jobs(JobCriteria(**wanted)), output)
 
 
 @job.command()

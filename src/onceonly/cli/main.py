@@ -16,11 +16,14 @@ from onceonly.cli.exits import MEANINGS, Exit, Failure
 from onceonly.cli.folder import folder
 from onceonly.cli.gateway_option import configuration_option, load_configuration
 from onceonly.cli.inbox import inbox
+from onceonly.cli.incident import incident
 from onceonly.cli.job import job
+from onceonly.cli.journal import journal
 from onceonly.cli.lake import lake
 from onceonly.cli.lake_advise import advise
 from onceonly.cli.lake_packs import pack, verify
 from onceonly.cli.message import message, send
+from onceonly.cli.notice import notice
 from onceonly.cli.output import complain, complain_of_bug, put, say
 from onceonly.cli.package import package
 from onceonly.cli.partner import partner
@@ -155,6 +158,8 @@ for command in (send, message, bulk, inbox, job, partner, lake, backup, restore)
 for command in (folder, webhook):
     cli.add_command(command)
 for command in (errors, package, doctor, completion, simulate):
+    cli.add_command(command)
+for command in (notice, incident, journal):
     cli.add_command(command)
 
 

@@ -2,26 +2,30 @@
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 from onceonly.api.events import EventKind
-from onceonly.api.fields import PAGE_MAX
 from onceonly.api.messages import MessageDetail, OutboundMessage, Receipt, is_over
-from onceonly.api.words import BulkAction, Order
+from onceonly.api.words import BulkAction
 from onceonly.cli.bulk import act_on_many, is_about_many, many_options
-from onceonly.cli.criteria import criteria_options
+from onceonly.cli.criteria import criteria_options, timed_criteria_options
 from onceonly.cli.events import KINDS, kinds_of, print_event
 from onceonly.cli.exits import Exit, Failure, exit_of_message
 from onceonly.cli.gateway_option import gateway_command
-from onceonly.cli.lists import all_option, newest_option, print_count
+from onceonly.cli.lists import (
+    list_options,
+    most_of,
+    order_of,
+    page_by_page,
+    print_count,
+)
 from onceonly.cli.output import (
     JSON,
     inert,
-    limit_option,
     members,
     output_option,
     print_fields,
@@ -41,7 +45,7 @@ POLL_S = 0.3
 """Seconds between two looks at what the gateway cannot wait for."""
 
 WAIT_S = 10.0
-"""Longest wait of one call; then the line that says what is waited for is drawn anew."""
+"""Longest wait of one call; then the line that says what is waited for is drawn again."""
 
 ANSWER_S = 30.0
 """How long a command waits for a partner's answer, unless told otherwise."""
@@ -135,9 +139,7 @@ def message() -> None:
 
 @message.command("list")
 @criteria_options
-@newest_option
-@limit_option
-@all_option
+@list_options
 @rows_option
 @gateway_command
 def list_messages(
@@ -153,21 +155,18 @@ def list_messages(
     \b
     onceonly message list -c gateway.toml --newest --since 2h --state failed
     """  # noqa: D301 - because click reads the backspace that keeps the lines apart
-    found: list[OutboundMessage] = []
-    after: int | None = 0
-    order: Order = "newest" if newest else "oldest"
-    most = sys.maxsize if everything else limit
-    while after is not None and len(found) < most:
-        page_limit = min(most - len(found), PAGE_MAX)
-        page = client.list(**wanted, order=order, after=after, limit=page_limit)
-        found += page.messages
-        after = page.next_after
+
+    def fetch(after: int, page_limit: int) -> tuple[Sequence[OutboundMessage], int | None]:
+        page = client.list(**wanted, order=order_of(newest), after=after, limit=page_limit)
+        return page.messages, page.next_after
+
+    found = page_by_page(fetch, most_of(limit, everything))
     rows = [{**members(one), "to": one.to_ids[0]} for one in found]
     print_rows(rows if output == "table" else found, COLUMNS, output)
 
 
 @message.command("count")
-@criteria_options
+@timed_criteria_options
 @output_option
 @gateway_command
 def count_messages(client: Client, output: str, **wanted: Any) -> None:

@@ -1,14 +1,14 @@
 """`onceonly partner …`: pairs, as operators see and steer them."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import click
 
 from onceonly.api.operating import PartnerPair, Ping
-from onceonly.api.words import MessageState
 from onceonly.cli.exits import Exit
 from onceonly.cli.gateway_option import gateway_command
+from onceonly.cli.incident import print_incidents
 from onceonly.cli.output import (
     members,
     output_option,
@@ -24,16 +24,6 @@ COLUMNS = (
     "last_outcome",
 )
 PING_COLUMNS = ("partner", "agreement", "outcome", "available")
-INCIDENT_COLUMNS = (
-    "incident_id",
-    "role",
-    "from",
-    "to",
-    "reason",
-    "messages",
-    "opened_at",
-    "resolved_at",
-)
 
 
 @click.group()
@@ -135,10 +125,4 @@ def incidents(
 
     Trouble with a partner is over when it is heard, and says how many messages it concerns.
     """
-    found = client.incidents(resolved=resolved)
-    rows = [{**members(one), "messages": _counts(one.messages or {})} for one in found]
-    print_rows(rows if output == "table" else found, INCIDENT_COLUMNS, output)
-
-
-def _counts(messages: Mapping[MessageState, int]) -> str:
-    return ", ".join(f"{count} {state}" for state, count in messages.items())
+    print_incidents(client.incidents(resolved=resolved), output)

@@ -82,6 +82,7 @@ class Life:
         gateway = self._gateway
         await gateway.desk.sweep()
         gateway.jobs.sweep()
+        gateway.bulks.sweep()
         await gateway.refusals.sweep()
 
     async def end(self) -> None:

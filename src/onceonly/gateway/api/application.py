@@ -27,8 +27,6 @@ from onceonly.api.messages import (
     Reason,
     Resend,
     ResumeMessage,
-    WaitQuery,
-    is_over,
 )
 from onceonly.api.operating import (
     Draining,
@@ -90,7 +88,7 @@ from onceonly.message.identity import Pair
 from onceonly.protocol.receiving import ProcessingState
 from onceonly.store.contract.conditions import StoreExhausted, StoreFailed, StoreFull
 from onceonly.store.contract.entries import InboxItem, Incident, PairView, Role
-from onceonly.store.contract.listing import Listed
+from onceonly.store.contract.listing import Listing
 from onceonly.store.contract.store import Snapshot, Store
 from onceonly.store.spool import Sink, Spool
 
@@ -277,26 +275,6 @@ class Api(ListCalls, JobCalls, BackupCalls, FolderCalls, WebhookCalls, EventCall
             Role.SENDER, pair, state.status, state.reason, state.sequence_number, state.in_flight, 0
         )
 
-    @serves(operations.GET_MESSAGE)
-    async def get_message(
-        self, asked: Asked[MessagePath, WaitQuery, Nothing]
-    ) -> Answer[messages.MessageDetail]:
-        """State and timeline of one outbound message, when there is a verdict if asked to wait."""
-        message_id, wait_s = asked.path.message_id, min(asked.query.wait, WAIT_S_MAX)
-
-        async def look() -> messages.MessageDetail:
-            async with self._readers:
-                return await asyncio.to_thread(self._detail, message_id)
-
-        if not wait_s:
-            return Json(await look())
-        return Json(await self._following.until(message_id, look, is_over, wait_s))
-
-    def _detail(self, message_id: str) -> messages.MessageDetail:
-        message = self._message(message_id)
-        records = self._snapshot.list_journal_of(message.message_id)
-        return shapes.detail_shape(message, records)
-
     @serves(operations.CANCEL_MESSAGE)
     async def cancel_message(
         self, asked: Asked[MessagePath, Nothing, Nothing]
@@ -355,13 +333,13 @@ class Api(ListCalls, JobCalls, BackupCalls, FolderCalls, WebhookCalls, EventCall
         else:
             limit = max(1, min(page_limit(query.limit), query.up_to - query.after))
             items = await self._inbox.read(query.after, limit, wait_s)
-            found = Listed(items, items[-1].offset if len(items) == limit else None)
+            found = Listing(items, items[-1].offset if len(items) == limit else None)
         found = up_to(query, found)
         async with self._readers:
             return await asyncio.to_thread(self._inbox_page, asked, found)
 
     def _inbox_page(
-        self, asked: Asked[Nothing, InboxQuery, Nothing], page: Listed[InboxItem]
+        self, asked: Asked[Nothing, InboxQuery, Nothing], page: Listing[InboxItem]
     ) -> Answer[inbox.InboxPage]:
         items = page.items
         if _wants_arrow(asked.request):
@@ -512,7 +490,7 @@ class Api(ListCalls, JobCalls, BackupCalls, FolderCalls, WebhookCalls, EventCall
         """Journal rows above a seq, or every row about one message."""
         query = asked.query
         if query.message_id is not None:
-            page = Listed(self._snapshot.list_journal_of(query.message_id), None)
+            page = Listing(self._snapshot.list_journal_of(query.message_id), None)
         else:
             page = self._snapshot.search(paged(journal_filter(query), query))
         if _wants_arrow(asked.request):

@@ -5,6 +5,7 @@ costs is bounded: nothing is kept for it but a number, and a caller that reads n
 """
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator
 from contextlib import ExitStack
 from functools import lru_cache
@@ -13,17 +14,21 @@ from typing import Any, Final
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
-from onceonly.api import events
+from onceonly.api import events, messages
 from onceonly.api.event_operations import LIST_EVENTS
 from onceonly.api.events import USUAL_KINDS, EventKind, EventsQuery, LastEventHead
 from onceonly.api.fields import WAIT_S_MAX
+from onceonly.api.messages import MessagePath, WaitQuery, is_over
 from onceonly.api.operation import EVENTS, Nothing
+from onceonly.api.operations import GET_MESSAGE
+from onceonly.gateway import shapes
 from onceonly.gateway.api.answers import Answer, Json, ascii_json
 from onceonly.gateway.api.declared import from_texts
 from onceonly.gateway.api.endpoint import ABORT
 from onceonly.gateway.api.reading import page_limit
 from onceonly.gateway.api.serving import Asked, serves
 from onceonly.gateway.application.following import Following, Found, Wanted
+from onceonly.store.contract.store import Snapshot
 
 HEARTBEAT_S: Final = 15.0
 """A stream is never silent for longer, so that both sides, and what is between, know it alive."""
@@ -43,13 +48,24 @@ LINES_KEPT: Final = 2_000
 _LAST_EVENT: Final = "last-event-id"
 
 
-class EventCalls:
-    """The route /v1/events, of the API that has it."""
+class EventCalls(ABC):
+    """The route /v1/events, and the wait for what becomes of one message, of the API."""
 
     _following: Following
+    _readers: asyncio.Semaphore
 
+    @property
+    @abstractmethod
+    def _snapshot(self) -> Snapshot:
+        """Committed rows, for the thread that asks."""
+
+    @abstractmethod
     def _store_id(self) -> str | None:
-        raise NotImplementedError
+        """Which store numbers the rows."""
+
+    @abstractmethod
+    def _message(self, message_id: str) -> messages.OutboundMessage:
+        """The message at one instant. Raises `LocalError` (NotFound)."""
 
     @serves(LIST_EVENTS)
     async def list_events(
@@ -59,7 +75,7 @@ class EventCalls:
         query, last_seen = asked.query, _last_event_of(asked.request)
         wanted = Wanted(_kinds_of(query.kinds), query.partner)
         after = query.after if last_seen is None else last_seen
-        if EVENTS in asked.request.headers.get("accept", ""):
+        if asked.request.method == "GET" and EVENTS in asked.request.headers.get("accept", ""):
             with ExitStack() as stack:
                 stack.enter_context(self._following.follower())
                 at = await self._following.begin(after)
@@ -70,6 +86,26 @@ class EventCalls:
         page = _cut(found, page_limit(query.limit))
         store_id = await asyncio.to_thread(self._store_id)
         return Json(events.EventPage(events=page.events, next_after=page.last, store_id=store_id))
+
+    @serves(GET_MESSAGE)
+    async def get_message(
+        self, asked: Asked[MessagePath, WaitQuery, Nothing]
+    ) -> Answer[messages.MessageDetail]:
+        """State and timeline of one outbound message, when there is a verdict if asked to wait."""
+        message_id, wait_s = asked.path.message_id, min(asked.query.wait, WAIT_S_MAX)
+
+        async def look() -> messages.MessageDetail:
+            async with self._readers:
+                return await asyncio.to_thread(self._detail, message_id)
+
+        if not wait_s:
+            return Json(await look())
+        return Json(await self._following.until(message_id, look, is_over, wait_s))
+
+    def _detail(self, message_id: str) -> messages.MessageDetail:
+        message = self._message(message_id)
+        records = self._snapshot.list_journal_of(message.message_id)
+        return shapes.detail_shape(message, records)
 
     async def _poll(self, wanted: Wanted, after: int, wait_s: float) -> Found:
         loop = asyncio.get_running_loop()

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Final, Protocol, TypeVar
 
-from onceonly.api import lists, messages, operations
+from onceonly.api import counts, lists, messages, operations
 from onceonly.api.fields import NUMBER_MAX
 from onceonly.api.history import JournalCriteria
 from onceonly.api.inbox import InboxCriteria, InboxQuery
@@ -30,7 +30,7 @@ from onceonly.store.contract.listing import (
     IncidentFilter,
     JobFilter,
     JournalFilter,
-    Listed,
+    Listing,
     NoticeFilter,
 )
 from onceonly.store.contract.store import Store
@@ -72,36 +72,36 @@ class ListCalls:
         shown = messages.MessagePage(messages=items, next_after=page.next_after, is_cut=page.is_cut)
         return Json(shown)
 
-    @serves(operations.COUNT_MESSAGES)
+    @serves(counts.COUNT_MESSAGES)
     def count_messages(
         self, asked: Asked[Nothing, MessageCriteria, Nothing]
     ) -> Answer[lists.Count]:
         """How many outbound messages there are."""
         return _counted(self._store.snapshot().count_messages(message_filter(asked.query)))
 
-    @serves(operations.COUNT_INBOX)
+    @serves(counts.COUNT_INBOX)
     def count_inbox(self, asked: Asked[Nothing, InboxCriteria, Nothing]) -> Answer[lists.Count]:
         """How many received messages there are."""
         return _counted(self._store.snapshot().count(inbox_filter(asked.query)))
 
-    @serves(operations.COUNT_JOURNAL)
+    @serves(counts.COUNT_JOURNAL)
     def count_journal(self, asked: Asked[Nothing, JournalCriteria, Nothing]) -> Answer[lists.Count]:
         """How many journal rows there are."""
         return _counted(self._store.snapshot().count(journal_filter(asked.query)))
 
-    @serves(operations.COUNT_NOTICES)
+    @serves(counts.COUNT_NOTICES)
     def count_notices(self, asked: Asked[Nothing, NoticeCriteria, Nothing]) -> Answer[lists.Count]:
         """How many notices there are."""
         return _counted(self._store.snapshot().count(notice_filter(asked.query)))
 
-    @serves(operations.COUNT_INCIDENTS)
+    @serves(counts.COUNT_INCIDENTS)
     def count_incidents(
         self, asked: Asked[Nothing, IncidentCriteria, Nothing]
     ) -> Answer[lists.Count]:
         """How many incidents there are."""
         return _counted(self._store.snapshot().count(incident_filter(asked.query)))
 
-    @serves(operations.COUNT_JOBS)
+    @serves(counts.COUNT_JOBS)
     def count_jobs(self, asked: Asked[Nothing, JobCriteria, Nothing]) -> Answer[lists.Count]:
         """How many jobs there are."""
         return _counted(self._store.snapshot().count(job_filter(asked.query)))
@@ -155,13 +155,13 @@ def inbox_page_filter(query: InboxQuery) -> InboxFilter:
     return wanted
 
 
-def up_to(query: InboxQuery, page: Listed[InboxItem]) -> Listed[InboxItem]:
+def up_to(query: InboxQuery, page: Listing[InboxItem]) -> Listing[InboxItem]:
     """The page without what comes after `up_to`, where it ends the list."""
     last = page.items[-1].offset if page.items else 0
     is_within = query.order == "newest" or max(last, page.next_after or 0) < query.up_to
     if is_within:
         return page
-    return Listed([item for item in page.items if item.offset <= query.up_to], None)
+    return Listing([item for item in page.items if item.offset <= query.up_to], None)
 
 
 def journal_filter(query: JournalCriteria) -> JournalFilter:

@@ -61,6 +61,8 @@ class Bulks:
         self._bugs = bugs
         self._forget_after_s = forget_after_s
         self._is_working = False
+        self._is_cut = False
+        """Working ended by an error, perhaps for want of a descriptor; `sweep` begins again."""
 
     @property
     def _snapshot(self) -> BulkSnapshot:
@@ -72,6 +74,11 @@ class Bulks:
         """Go on with what a stop or a crash left; a store that keeps none has nothing to do."""
         snapshot = self._desk.snapshot()
         if isinstance(snapshot, BulkSnapshot) and snapshot.list_running_bulks():
+            self._work_on()
+
+    def sweep(self) -> None:
+        """Go on where an error has ended the work; called every second."""
+        if self._is_cut:
             self._work_on()
 
     async def forget_over(self) -> int:
@@ -177,10 +184,11 @@ class Bulks:
 
     async def _work(self) -> None:
         """Work through what is started, the oldest first, until nothing is."""
+        self._is_cut = True
         try:
             while running := self._snapshot.list_running_bulks():
                 if self._desk.is_draining:
-                    return
+                    break
                 number = running[0].number
                 items = self._snapshot.list_open_items(number, ITEMS_PER_TURN)
                 if not items:
@@ -189,6 +197,7 @@ class Bulks:
                 acted = await asyncio.gather(*(self._act(number, one.item) for one in items))
                 if not all(acted):
                     await asyncio.sleep(PAUSE_S)
+            self._is_cut = False
         finally:
             self._is_working = False
 

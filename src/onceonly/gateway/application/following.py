@@ -14,6 +14,7 @@ from itertools import chain
 from typing import Any, Final, TypeVar
 
 from onceonly.api.events import KIND_OF, EventKind, HappenedEvent
+from onceonly.gateway.descriptors import shares
 from onceonly.gateway.desk import Desk
 from onceonly.gateway.shapes import happened_shape
 from onceonly.gateway.tasks import Tasks
@@ -36,7 +37,8 @@ CATCHING_UP_MAX: Final = 2
 """Followers that read old rows at the same time, so that threads are left for other calls."""
 
 FOLLOWERS_MAX: Final = 200
-"""Streams at the same time; each holds a connection, and some 100 KB if its reader is slow."""
+"""Streams at the same time; each holds a connection, and some 100 KB if its reader is slow. Never
+more than half of the API's connections, so that other calls are answered."""
 
 EXHAUSTED_PAUSE_S: Final = 1.0
 """Pause after a read for which no descriptor was free."""
@@ -93,6 +95,7 @@ class Following:
     def __init__(self, *, desk: Desk, tasks: Tasks) -> None:
         self._desk = desk
         self._tasks = tasks
+        self._followers_max = min(FOLLOWERS_MAX, shares().api // 2)
         self._followers = 0
         self._watchers: dict[str, set[asyncio.Future[None]]] = {}
         """By the message whose next row they wait for."""
@@ -109,8 +112,8 @@ class Following:
     @contextmanager
     def follower(self) -> Iterator[None]:
         """Be one of those who follow; within it `next` tells. Raises `LocalError` (Busy)."""
-        if self._is_closed or self._followers >= FOLLOWERS_MAX:
-            text = f"the gateway stops, or {FOLLOWERS_MAX} follow what happens already"
+        if self._is_closed or self._followers >= self._followers_max:
+            text = f"the gateway stops, or {self._followers_max} follow what happens already"
             raise LocalError("Busy", text)
         self._followers += 1
         try:

@@ -12,7 +12,7 @@ from onceonly.protocol.keeping import taken_back
 from onceonly.protocol.receiving import InboundStatus, ProcessingState
 from onceonly.steps.processing import not_found, refuse, report, report_some, standing_of
 from onceonly.store.contract.entries import InboxItem, StoredPayload
-from onceonly.store.contract.listing import InboxFilter, Listed
+from onceonly.store.contract.listing import InboxFilter, Listing
 from onceonly.store.contract.store import Snapshot
 from onceonly.store.spool import Spool
 
@@ -60,7 +60,7 @@ class Inbox:
         # The snapshot is taken here because it belongs to the thread that takes it.
         return self._desk.snapshot().list_inbox(after, limit)
 
-    async def search(self, wanted: InboxFilter, wait_s: float) -> Listed[InboxItem]:
+    async def search(self, wanted: InboxFilter, wait_s: float) -> Listing[InboxItem]:
         """Items that fit; where there are none, again when another item came, or after `wait_s`."""
         grown = self._growth.watch()
         found = await asyncio.to_thread(self._search, wanted)
@@ -71,7 +71,7 @@ class Inbox:
         grown.cancel()
         return found
 
-    def _search(self, wanted: InboxFilter) -> Listed[InboxItem]:
+    def _search(self, wanted: InboxFilter) -> Listing[InboxItem]:
         return self._desk.snapshot().search(wanted)
 
     def last_offset(self) -> int:

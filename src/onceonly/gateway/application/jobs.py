@@ -19,7 +19,7 @@ from onceonly.steps.leaving import Draft
 from onceonly.steps.places import BLOCK_BITS, RowAnswer, RowName, Wanted, is_identifier
 from onceonly.store.contract.conditions import StoreFull
 from onceonly.store.contract.jobs import Job
-from onceonly.store.contract.listing import JobFilter, Listed
+from onceonly.store.contract.listing import JobFilter, Listing
 from onceonly.store.contract.store import Transaction
 
 
@@ -117,12 +117,12 @@ class Jobs:
             raise staging.unknown_job(job_id)
         return job, snapshot.count_job(job_id)
 
-    def list_page(self, wanted: JobFilter) -> Listed[tuple[Job, dict[str, int]]]:
+    def list_page(self, wanted: JobFilter) -> Listing[tuple[Job, dict[str, int]]]:
         """A page of jobs, each with its number of rows for each word; call it in a thread."""
         snapshot = self._desk.snapshot()
         page = snapshot.search(wanted)
         jobs = [(job, snapshot.count_job(job.job_id)) for job in page.items]
-        return Listed(jobs, page.next_after, page.is_cut)
+        return Listing(jobs, page.next_after, page.is_cut)
 
     def sweep(self) -> None:
         """Move more released rows: after a start, or after room was made."""

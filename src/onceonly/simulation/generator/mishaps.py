@@ -19,8 +19,11 @@ from onceonly.simulation.network import FAULTS, Fate, Weather
 
 _HOUR_MS, _YEAR_MS = 3_600_000, 365 * 86_400_000
 
-_NEVER_REACHED = frozenset({"before-publish", "after-publish"})
-"""Journals are not published in a world: they are looked at where they are."""
+_NEVER_REACHED = frozenset(
+    {"before-publish", "after-publish", "before-bulk-item", "after-bulk-item"}
+)
+"""Journals are not published in a world: they are looked at where they are. And no operator of a
+world acts on many messages at once."""
 
 KILL_POINTS = tuple(point for point in POINTS if point not in _NEVER_REACHED)
 

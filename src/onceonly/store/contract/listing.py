@@ -19,14 +19,14 @@ from onceonly.store.contract.jobs import Job
 T = TypeVar("T")
 
 
-class Wanted(Excerpt, Generic[T], kw_only=True):
+class ListFilter(Excerpt, Generic[T], kw_only=True):
     """Which rows of a list whose rows are of this kind."""
 
     id_prefix: str | None = None
     """How the MessageId begins; of a job, how its name begins."""
 
 
-class OfAgreements(Wanted[T], Generic[T], kw_only=True):
+class OfAgreements(ListFilter[T], Generic[T], kw_only=True):
     """Which rows of a list that is about messages, each under an agreement."""
 
     agreement_id: str | None = None
@@ -81,11 +81,11 @@ class IncidentFilter(OfAgreements[Incident], kw_only=True):
     is_open: bool | None = None
 
 
-class JobFilter(Wanted[Job], kw_only=True):
+class JobFilter(ListFilter[Job], kw_only=True):
     """Jobs, by number; instants are those at which they were opened."""
 
 
-class Listed(Word, Generic[T]):
+class Listing(Word, Generic[T]):
     """A page of a list, in the order that was asked for."""
 
     items: Sequence[T]
@@ -98,7 +98,7 @@ class Listed(Word, Generic[T]):
 class ListSnapshot(Protocol):
     """What can be asked of lists."""
 
-    def search(self, wanted: Wanted[T]) -> Listed[T]:
+    def search(self, wanted: ListFilter[T]) -> Listing[T]:
         """Rows that fit every criterion, in the order that is wanted.
 
         Looks at `rows_max` rows at most, starting from an index. A store that does not have to read
@@ -106,6 +106,6 @@ class ListSnapshot(Protocol):
         """
         ...
 
-    def count(self, wanted: Wanted[T]) -> Count:
+    def count(self, wanted: ListFilter[T]) -> Count:
         """How many rows come after the cursor of `wanted`; stops at `COUNT_MAX`."""
         ...

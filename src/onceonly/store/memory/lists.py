@@ -27,10 +27,10 @@ from onceonly.store.contract.listing import (
     IncidentFilter,
     JobFilter,
     JournalFilter,
-    Listed,
+    ListFilter,
+    Listing,
     NoticeFilter,
     OfAgreements,
-    Wanted,
 )
 from onceonly.store.memory.tables import OutboundRow, Tables
 
@@ -50,13 +50,13 @@ class MemoryLists:
     def count_messages(self, wanted: MessageFilter) -> Count:
         return _count(self._messages(wanted), wanted)
 
-    def search(self, wanted: Wanted[T]) -> Listed[T]:
-        return Listed(*_page(self._others(wanted), wanted))
+    def search(self, wanted: ListFilter[T]) -> Listing[T]:
+        return Listing(*_page(self._others(wanted), wanted))
 
-    def count(self, wanted: Wanted[T]) -> Count:
+    def count(self, wanted: ListFilter[T]) -> Count:
         return _count(self._others(wanted), wanted)
 
-    def _others(self, wanted: Wanted[Any]) -> Iterator[tuple[int, Any]]:
+    def _others(self, wanted: ListFilter[Any]) -> Iterator[tuple[int, Any]]:
         """The rows that fit, each with its number."""
         match wanted:
             case InboxFilter():

@@ -19,9 +19,9 @@ from onceonly.store.contract.listing import (
     IncidentFilter,
     JobFilter,
     JournalFilter,
-    Listed,
+    ListFilter,
+    Listing,
     NoticeFilter,
-    Wanted,
 )
 from onceonly.store.sqlite import mapping
 from onceonly.store.sqlite.asking import SqliteQuestions
@@ -84,6 +84,8 @@ class OtherList(Word, kw_only=True):
     to_value: Callable[[Any], Any]
     gather_by_id: str | None = None
     """The query that finds numbers by a prefix."""
+    is_covered: bool = True
+    """Whether that query has the numbers from its index, without reading a row for each."""
     always: tuple[str, ...] = ()
     """What every row of the list meets, and not every row of the walk."""
     stretches: str | None = None
@@ -116,7 +118,7 @@ def _of_its_message(table: str) -> dict[str, str]:
 
 _PARTNER: Final = "(from_party = :partner OR to_party = :partner)"
 
-_LISTS: Final[dict[type[Wanted[Any]], OtherList]] = {
+_LISTS: Final[dict[type[ListFilter[Any]], OtherList]] = {
     InboxFilter: OtherList(
         number="inbox_offset",
         columns=_columns("find_inbox_item"),
@@ -133,6 +135,7 @@ _LISTS: Final[dict[type[Wanted[Any]], OtherList]] = {
         },
         to_value=mapping.to_inbox_item,
         gather_by_id="gather_inbox_by_id",
+        is_covered=False,
         always=("status = 'handed_over'",),
         stretches="inbox",
     ),
@@ -220,15 +223,15 @@ class SqliteLists(SqliteQuestions):
             gathered=None if gathered is None else in_order(gathered, ranges, wanted),
         )
 
-    def search(self, wanted: Wanted[T]) -> Listed[T]:
+    def search(self, wanted: ListFilter[T]) -> Listing[T]:
         to_value = _LISTS[type(wanted)].to_value
         found = list_rows(self._ask, self._of_other(wanted))
-        return Listed([to_value(row[1:]) for row in found.rows], found.next_after, found.is_cut)
+        return Listing([to_value(row[1:]) for row in found.rows], found.next_after, found.is_cut)
 
-    def count(self, wanted: Wanted[T]) -> Count:
+    def count(self, wanted: ListFilter[T]) -> Count:
         return count_rows(self._ask, self._of_other(wanted))
 
-    def _of_other(self, wanted: Wanted[Any]) -> Search:
+    def _of_other(self, wanted: ListFilter[Any]) -> Search:
         this = _LISTS[type(wanted)]
         ranges = self._ranges(this.stretches, wanted)
         gathered = self._gather_others(this, wanted)
@@ -244,8 +247,8 @@ class SqliteLists(SqliteQuestions):
             gathered=None if gathered is None else in_order(gathered, ranges, wanted),
         )
 
-    def _gather_others(self, this: OtherList, wanted: Wanted[Any]) -> Sequence[int] | None:
-        most = wanted.rows_max + 1
+    def _gather_others(self, this: OtherList, wanted: ListFilter[Any]) -> Sequence[int] | None:
+        most = (wanted.rows_max if this.is_covered else wanted.rows_max // 4) + 1
         if isinstance(wanted, IncidentFilter) and wanted.is_open:
             found = self._list("gather_open_incidents", most)
         elif this.gather_by_id is not None and wanted.id_prefix is not None:
