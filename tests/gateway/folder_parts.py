@@ -11,6 +11,7 @@ from running_gateway import RunningGateway
 from onceonly.gateway.config import Drop, Pickup
 from onceonly.gateway.folders.drop import DropFolder, fits
 from onceonly.gateway.folders.pickup import PickupFolder
+from onceonly.store.spool import Spool
 
 
 def make(path: Path) -> None:
@@ -32,7 +33,9 @@ def cut_at(point: str) -> Callable[[str], None]:
     return reach
 
 
-async def pickup(alive: RunningGateway, path: Path, peer: Peer, **keys: Any) -> PickupFolder:
+async def pickup(
+    alive: RunningGateway, path: Path, peer: Peer, *, spool: Spool | None = None, **keys: Any
+) -> PickupFolder:
     """A pickup folder that has begun; nothing is looked for until the test says so."""
     make(path)
     words = {"service": "Ordering", "action": "NewOrder", **keys}
@@ -40,7 +43,7 @@ async def pickup(alive: RunningGateway, path: Path, peer: Peer, **keys: Any) -> 
         Pickup("orders", path, peer.agreement, **words),
         desk=alive.parts.desk,
         submissions=alive.parts.submissions,
-        spool=alive.parts.spool,
+        spool=spool or alive.parts.spool,
         bytes_max=alive.configuration.payload_bytes_max,
     )
     await folder.begin()

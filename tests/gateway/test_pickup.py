@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ from running_gateway import running
 
 from onceonly.gateway.config import Ready
 from onceonly.gateway.folders import claims
+from onceonly.gateway.folders.watch import Trouble
 from onceonly.message.event import Event
-from onceonly.store.spool import INLINE_BYTES_MAX
+from onceonly.store.spool import INLINE_BYTES_MAX, Sink, Spool
 
 pytestmark = pytest.mark.anyio
 
@@ -270,14 +272,39 @@ async def test_a_file_that_is_too_large_is_refused(tmp_path, peer, box):
         assert "payload_bytes_max" in result["reason"]
 
 
+class StoppingSpool(Spool):
+    """The gateway is told to stop just when a document is about to be read."""
+
+    stop: Callable[[], None]
+
+    def open_sink(self) -> Sink:
+        self.stop()
+        return super().open_sink()
+
+
+async def test_a_stop_does_not_wait_for_a_large_file(alive, peer, box, tmp_path):
+    """It is left as it was claimed, and is sent after the next start."""
+    spool = StoppingSpool(tmp_path / "spool")
+    folder = await pickup(alive, box, peer, spool=spool)
+    spool.stop = folder.stop
+    put(box, "x.bin", os.urandom(INLINE_BYTES_MAX + 1))
+    with pytest.raises(Trouble, match="stops"):
+        await folder.take()
+    assert (left(box), alive.rows(Event.SUBMITTED)) == ([], [])
+    again = await pickup(alive, box, peer)
+    await again.take()
+    assert len((await peer.hear("Normal")).payloads) == 1
+
+
 async def test_a_document_waits_while_the_queue_is_full(tmp_path, peer, box):
     """It stays claimed, and goes on when there is room; none after it overtakes it."""
     async with running(tmp_path, peer, gateway={"queued_max": 1}) as alive:
         folder = await pickup(alive, box, peer)
         for name in ("1.xml", "2.xml"):
             put(box, name, name.encode())
-        await folder.take()
+        assert not await folder.take()
         assert (folder.under_way, len(results(box, "sending"))) == (2, 1)
+        assert "queued_max" in folder.trouble
         first = await peer.hear("Normal")
         await peer.acknowledge(first.message_id)
         await alive.until_state(first.message_id, "acknowledged")

@@ -51,7 +51,7 @@ def deliveries(
 
 @webhook.command("replay")
 @click.argument("webhook_id", metavar="WEBHOOK")
-@click.argument("seqs", metavar="SEQ...", type=click.IntRange(min=1), nargs=-1, required=True)
+@click.argument("seqs", metavar="SEQ...", type=int, nargs=-1, required=True)
 @rows_option
 @gateway_command
 def replay(client: Client, webhook_id: str, seqs: tuple[int, ...], output: str) -> None:

@@ -137,7 +137,14 @@ class DropFolder(Watch):
     def _chunks(self, stored: StoredPayload) -> Iterable[bytes]:
         if stored.body is not None:
             return (stored.body,)
-        return self._spool.open_reader(stored.payload.digest)
+        return self._until_stop(self._spool.open_reader(stored.payload.digest))
+
+    def _until_stop(self, chunks: Iterable[bytes]) -> Iterable[bytes]:
+        """The bytes of a large payload; the stop of the gateway does not wait for all of them."""
+        for chunk in chunks:
+            if self.is_stopped():
+                raise Trouble("the gateway stops")
+            yield chunk
 
     async def _forget_finished(self) -> None:
         """Remove the marks of messages that were reported as complete."""

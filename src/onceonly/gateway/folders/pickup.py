@@ -30,7 +30,7 @@ from onceonly.gateway.folders.names import (
     payload_name,
     written,
 )
-from onceonly.gateway.folders.watch import Watch
+from onceonly.gateway.folders.watch import Trouble, Watch
 from onceonly.gateway.shapes import instant, text_of
 from onceonly.message.agreement import Agreement
 from onceonly.message.errors import LocalError
@@ -90,14 +90,15 @@ class PickupFolder(Watch):
 
     async def _watch(self) -> None:
         await self.begin()
-        next_look = 0.0
+        next_look, has_room = 0.0, True
         loop = asyncio.get_running_loop()
         while not self.is_stopped():
             if loop.time() >= next_look:
-                await self.take()
+                has_room = await self.take()
                 next_look = loop.time() + self._wanted.interval_s
             await self.follow()
-            self.note(None)
+            if has_room:
+                self.note(None)
             await self.pause(min(FOLLOW_S, max(0.0, next_look - loop.time())))
 
     async def begin(self) -> None:
@@ -117,16 +118,19 @@ class PickupFolder(Watch):
                     message_id, _Followed(claim, None if shown is None else shown.state)
                 )
 
-    async def take(self) -> None:
-        """Take every document that is whole, in the order of names, after those that were left."""
+    async def take(self) -> bool:
+        """Take every document that is whole, in the order of names, after those that were left.
+
+        False if one has to wait, as the queue is full.
+        """
         while self._left and not self.is_stopped():
             if not await self._submit(self._left[0]):
-                return
+                return False
         found = await asyncio.to_thread(self._list_documents)
         self.waiting = len(found)
         for number, name in enumerate(found, 1):
             if self.is_stopped():
-                return
+                break
             ground = self._desk.ground()
             claim = await asyncio.to_thread(
                 claims.claim,
@@ -139,9 +143,10 @@ class PickupFolder(Watch):
             self.waiting -= 1
             self._left.append(claim)
             if not await self._submit(claim):
-                return
+                return False
             if number % FOLLOW_EVERY == 0:
                 await self.follow()
+        return True
 
     def _list_documents(self) -> list[str]:
         with os.scandir(self.path) as entries:
@@ -223,7 +228,7 @@ class PickupFolder(Watch):
         for path in files:
             sink = self._spool.open_sink()
             sinks.append(sink)
-            counter = _Counter(sink.write, room)
+            counter = _Counter(sink.write, room, self.is_stopped)
             try:
                 claims.read(path, counter.take)
             except Unfit as error:
@@ -306,16 +311,21 @@ class PickupFolder(Watch):
 
 
 class _Counter:
-    """Passes bytes on until there are too many."""
+    """Passes bytes on until there are too many, or the gateway stops, which waits for nobody."""
 
-    def __init__(self, write: Callable[[bytes], None], room: int) -> None:
+    def __init__(
+        self, write: Callable[[bytes], None], room: int, is_stopped: Callable[[], bool]
+    ) -> None:
         self._write = write
+        self._is_stopped = is_stopped
         self.room = room
 
     def take(self, chunk: bytes) -> None:
         self.room -= len(chunk)
         if self.room < 0:
             raise Unfit("the document has more bytes than payload_bytes_max")
+        if self._is_stopped():
+            raise Trouble("the gateway stops")
         self._write(chunk)
 
 
