@@ -99,6 +99,9 @@ async def test_the_commands_show_it(gateway: RunningGateway, peer: Peer, tmp_pat
             parts = await asyncio.to_thread(lambda: b"".join(client.sent_payload(message_id, 1)))
             shown = await asyncio.to_thread(client.sent_header, message_id)
         assert parts == b"two"
+        _, described, _ = await run("message", "show", message_id, "--api", api)
+        assert f"payloads         0 order-1.xml, application/xml, {len(BIG)} bytes; 1 " in described
+        assert "known            it is under way; a copy may have arrived" in described
         place = tmp_path / "big.bin"
         words = ("message", "payload", message_id, "--to", str(place), "--api", api)
         assert (await run(*words))[0] == Exit.OK
