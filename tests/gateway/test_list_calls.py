@@ -19,7 +19,7 @@ pytestmark = pytest.mark.anyio
 
 VALUES: dict[str, tuple[str, ...]] = {
     "state": tuple(OutboundStatus),
-    "to": ("urn:duns:000000000",),
+    "to": ("urn:duns:000000000", "2026-11-25T12:00:00Z"),
     "conversation": ("c-1",),
     "after": ("1",),
     "limit": ("10",),
@@ -29,6 +29,14 @@ VALUES: dict[str, tuple[str, ...]] = {
     "message_id": ("m-1",),
     "all": ("1",),
     "offset": ("1",),
+    "from": ("2026-11-25T11:00:00Z",),
+    "step": ("minute", "hour"),
+    "agreement": ("tpa-ab-1",),
+    "event": ("DuplicateEliminated",),
+    "partner": ("urn:duns:000000000",),
+    "since": ("2026-11-25T11:00:00Z",),
+    "until": ("2026-11-25T12:00:00Z",),
+    "before": ("9",),
 }
 """A value for each parameter of a call that reads; a new one has to be named here."""
 
@@ -85,4 +93,5 @@ async def test_a_call_that_reads_does_it_by_an_index(asked, tmp_path, peer):
     }
     assert {"list_inbox", "list_notices", "list_incidents", "list_open_incidents"} <= names
     assert {"list_journal", "list_journal_of", "list_jobs"} <= names
+    assert {"list_counters", "list_listed", "find_listed_end", "list_pair_times"} <= names
     assert found == []
