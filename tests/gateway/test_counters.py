@@ -2,16 +2,19 @@
 
 import asyncio
 import json
-import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from calling import received, refused
+from click.testing import CliRunner
 from packages import PayloadPart
 from peer import Peer
 from running_gateway import RunningGateway, running, serving_api
 
+from onceonly.cli.main import cli
 from onceonly.gateway import counting
 from onceonly.gateway.api.counter_calls import when
 from onceonly.message.event import Event
@@ -163,12 +166,10 @@ async def test_the_commands_show_the_same(gateway: RunningGateway, peer: Peer) -
 
 
 async def run(*words: str) -> str:
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "onceonly", *words), stdout=asyncio.subprocess.PIPE
-    )
-    output, _ = await process.communicate()
-    assert process.returncode == 0
-    return output.decode()
+    """What one command prints, in this process."""
+    result = await anyio.to_thread.run_sync(partial(CliRunner().invoke, cli, words))
+    assert result.exit_code == 0, result.output
+    return result.stdout
 
 
 @pytest.mark.parametrize(

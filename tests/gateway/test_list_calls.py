@@ -19,7 +19,7 @@ pytestmark = pytest.mark.anyio
 
 VALUES: dict[str, tuple[str, ...]] = {
     "state": tuple(OutboundStatus),
-    "to": ("urn:duns:000000000",),
+    "to": ("urn:duns:000000000", "2026-11-25T12:00:00Z"),
     "conversation": ("c-1",),
     "after": ("1",),
     "before": ("1",),
@@ -30,15 +30,15 @@ VALUES: dict[str, tuple[str, ...]] = {
     "message_id": ("m-1",),
     "all": ("1",),
     "offset": ("1",),
-    "agreement": ("tpa-1",),
+    "agreement": ("tpa-ab-1",),
     "service": ("Ordering",),
     "action": ("NewOrder",),
     "key": ("PO-1",),
     "error": ("DeliveryFailure",),
-    "from": ("urn:duns:000000000",),
+    "from": ("urn:duns:000000000", "2026-11-25T11:00:00Z"),
     "processing": ("complete",),
     "partner": ("urn:duns:000000000",),
-    "event": ("Submitted",),
+    "event": ("DuplicateEliminated",),
     "kind": ("DeliveryFailure",),
     "kinds": ("verdicts,inbox",),
     "role": ("sender",),
@@ -46,6 +46,7 @@ VALUES: dict[str, tuple[str, ...]] = {
     "since": ("2026-11-25T08:00:00Z",),
     "until": ("2030-02-31T08:00:00.5Z",),
     "order": ("newest",),
+    "step": ("minute", "hour"),
 }
 """A value for each parameter of a call that reads; a new one has to be named here."""
 
@@ -104,4 +105,5 @@ async def test_a_call_that_reads_does_it_by_an_index(asked, tmp_path, peer):
         planner = connect(gateway.configuration.store)
         found = [step for name in names for step in scans(planner, name)]
     assert {"list_inbox", "list_journal_of", "gather_open_incidents"} <= names
+    assert {"list_counters", "list_listed", "find_listed_end", "list_pair_times"} <= names
     assert found == []

@@ -2,17 +2,19 @@
 
 import asyncio
 import hashlib
-import sys
 from datetime import datetime
+from functools import partial
 from pathlib import Path
-from typing import Any
 
+import anyio
 import pytest
 from calling import refused
+from click.testing import CliRunner
 from peer import Peer
 from running_gateway import CLOCK_RATE, RunningGateway, running, serving_api
 
 from onceonly.cli.exits import Exit
+from onceonly.cli.main import cli
 from onceonly.client import Client
 from onceonly.message.event import Event
 
@@ -99,6 +101,9 @@ async def test_the_commands_show_it(gateway: RunningGateway, peer: Peer, tmp_pat
             parts = await asyncio.to_thread(lambda: b"".join(client.sent_payload(message_id, 1)))
             shown = await asyncio.to_thread(client.sent_header, message_id)
         assert parts == b"two"
+        _, described, _ = await run("message", "show", message_id, "--api", api)
+        assert f"payloads         0 order-1.xml, application/xml, {len(BIG)} bytes; 1 " in described
+        assert "known            it is under way; a copy may have arrived" in described
         place = tmp_path / "big.bin"
         words = ("message", "payload", message_id, "--to", str(place), "--api", api)
         assert (await run(*words))[0] == Exit.OK
@@ -119,11 +124,6 @@ async def test_the_commands_show_it(gateway: RunningGateway, peer: Peer, tmp_pat
 
 
 async def run(*words: str) -> tuple[int, str, str]:
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "onceonly", *words),
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    output, said = await process.communicate()
-    code: Any = process.returncode
-    return code, output.decode(), said.decode()
+    """One command, in this process."""
+    result = await anyio.to_thread.run_sync(partial(CliRunner().invoke, cli, words))
+    return result.exit_code, result.stdout, result.stderr

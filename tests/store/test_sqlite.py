@@ -35,6 +35,7 @@ from onceonly.protocol.relaying import TransitStatus
 from onceonly.protocol.sending import Exposure, OutboundStatus, Silence
 from onceonly.store.contract.bulk import BulkAction, BulkState, ItemOutcome
 from onceonly.store.contract.conditions import StoreFailed, StoreFull, StoreRefused
+from onceonly.store.contract.counters import Span
 from onceonly.store.contract.entries import Role
 from onceonly.store.contract.jobs import RowOutcome
 from onceonly.store.sqlite.mapping import Way
@@ -46,6 +47,7 @@ from query_plans import count_bindings
 Open = Callable[[Path], SqliteStore]
 
 CHECKED_WORDS = {
+    ("counter", "span"): Span,
     ("outbound", "status"): OutboundStatus,
     ("outbound", "exposure"): Exposure,
     ("outbound", "silence"): Silence,

@@ -193,6 +193,10 @@ def show(client: Client, message_id: str, output: str) -> None:
         "from": found.from_ids[0],
         "to": found.to_ids[0],
         "last_outcome": words_of_outcome(found),
+        "payloads": "; ".join(
+            f"{one.n} {one.name or '-'}, {one.content_type}, {one.size_bytes} bytes"
+            for one in found.payloads
+        ),
     }
     print_fields(fields, output)
 

@@ -5,7 +5,9 @@ import ssl
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
+
+from onceonly.message.word import Word
 
 _PEM: Final = re.compile(
     r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL | re.ASCII
@@ -35,7 +37,7 @@ def _ends(text: str) -> Iterator[int]:
             continue  # What OpenSSL cannot read either, it has refused at start.
 
 
-class _Value(NamedTuple):
+class _Value(Word):
     """One value in DER: its tag, where its content begins, and where the next value does."""
 
     tag: int
