@@ -82,6 +82,17 @@ async def test_the_commands_of_the_page(tmp_path: Path, peer: Peer) -> None:
     assert compacted.stdout.startswith("store   ")
 
 
+async def test_a_purge_that_cannot_end_is_not_waited_for(tmp_path: Path, peer: Peer) -> None:
+    """On a full disk nothing is forgotten, and the command says so."""
+    _, now, _ = "".join(examples_of("how-to/retention.md", "sh")).splitlines()
+    async with keeping(tmp_path, peer) as gateway, serving_api(gateway):
+        gateway.store.is_full = True
+        done = await asyncio.to_thread(onceonly, tmp_path, now)
+        gateway.store.is_full = False
+    assert done.returncode == Exit.UNEXPECTED
+    assert "did not come to its end" in done.stderr
+
+
 def onceonly(folder: Path, command: str) -> "subprocess.CompletedProcess[str]":
     """What the command of the page prints."""
     program, *words = shlex.split(command)

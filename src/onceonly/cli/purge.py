@@ -62,9 +62,13 @@ def _purge(client: Client) -> PurgePreview:
     client.start_purge()
     while True:
         seen = client.preview_purge()
-        if not seen.is_running and seen.last != before:
+        if seen.is_running:
+            time.sleep(POLL_S)
+        elif seen.last != before:
             return seen
-        time.sleep(POLL_S)
+        else:
+            text = "the purge did not come to its end, as on a full disk; the log says why"
+            raise Failure(Exit.UNEXPECTED, text)
 
 
 def _print(seen: PurgePreview, what: str) -> None:

@@ -324,12 +324,8 @@ MUTANTS = (
         "What was sent goes with its verdict, not PersistDuration later.",
         Edit(
             "gateway/purge.py",
-            """\
-                settled_before_at = before_at - duration_s * US_PER_S
-""",
-            """\
-                settled_before_at = before_at - min(duration_s, 0) * US_PER_S
-""",
+            "{name: before_at - s * US_PER_S for name, s in durations}",
+            "{name: before_at - min(s, 0) * US_PER_S for name, s in durations}",
         ),
     ),
     Mutant(

@@ -7,7 +7,7 @@ text is in `file`, the keys in `keys`, the terms in `terms`, and TLS, mail and b
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from itertools import product
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -108,8 +108,8 @@ class Configuration:
     """Files that hold a secret and nothing else."""
     has_secrets: bool = False
     """Whether a secret stands in the configuration file itself."""
-    digest: str = "0" * 64
-    """SHA-256 of what was read, in hexadecimal."""
+    digest: str = field(default="0" * 64, compare=False)
+    """SHA-256 of what was read, in hexadecimal. Two files may say the same in different words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
