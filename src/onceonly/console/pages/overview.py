@@ -86,7 +86,7 @@ async def overview(visit: Visit) -> Page:
                 _number(len(closed), "pairs not open", "partners", tone="doubt"),
                 Number(
                     count=_at_least(failures.count, is_more=failures.is_more),
-                    label="failed of today's",
+                    label="failed today",
                     url=url("messages", q=f"state:failed since:{today}"),
                     tone="bad" if failures.count else "good",
                 ),
