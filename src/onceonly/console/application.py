@@ -37,7 +37,7 @@ from onceonly.console.browser import (
     scheme_of,
 )
 from onceonly.console.calls import NOTHING, ApiRefused, Application, Caller, Calls
-from onceonly.console.deeds import DEEDS, Deed
+from onceonly.console.deeds import DEEDS, SUBJECTS, Deed
 from onceonly.console.page import Elsewhere, Page, Visit
 from onceonly.console.pages import (
     doubts,
@@ -361,6 +361,7 @@ class Console:
         values = {
             "deed": deed,
             "on": on,
+            "subject": SUBJECTS[deed.subject],
             "problem": problem,
             "reason": reason or "",
             "back": _page_of(deed, on),
