@@ -85,6 +85,15 @@ async def test_a_page_takes_few_calls(world):
             assert 1 <= len(asked) <= 8, (name, asked)
 
 
+async def test_under_tls_cookies_go_over_tls_alone(world):
+    """A browser that once came by https never sends them in the clear."""
+    api = world.buyer.parts.api.application(world.buyer.parts.access)
+    console = Console(api, now=lambda: datetime.now(UTC), on_bug=lambda *_: None)
+    transport = httpx.ASGITransport(console.application())
+    async with httpx.AsyncClient(base_url="https://127.0.0.1", transport=transport) as http:
+        assert "; Secure" in (await http.get("/console/")).headers["set-cookie"]
+
+
 async def test_assets_are_kept_and_as_strict(world):
     """Their addresses change with their content."""
     async with client_of(world) as http:
