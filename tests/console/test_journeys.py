@@ -184,7 +184,7 @@ async def test_give_a_key_to_an_application(guarded, browser):
         await page.get_by_role("button", name="Sign in").click()
         await page.get_by_label("Name of the key").fill("shop-2026")
         await page.locator("#s-read").check()
-        await page.get_by_label("Application").fill("shop")
+        await page.get_by_label("Application (if").fill("shop")
         await page.get_by_label("Its agreements").fill("orders-2026")
         await page.get_by_role("button", name="Make the key").click()
         secret = await page.locator("[data-secret]").inner_text()

@@ -1,6 +1,7 @@
 """The console without a browser: what it answers, and what it never does."""
 
 import re
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
 
@@ -8,7 +9,7 @@ import httpx
 import pytest
 from two_gateways import DISTANT, MARKUP, TOKEN, World
 
-from onceonly.console.application import HEADERS, NAVIGATION
+from onceonly.console.application import HEADERS, NAVIGATION, Console
 from onceonly.console.deeds import DEEDS
 from onceonly.console.sessions import GUESSES_MAX
 from onceonly.message.event import Event
@@ -64,6 +65,33 @@ async def test_every_page_has_its_twin_and_the_strict_head(world):
                 assert page.headers[header] == value, name
             if name not in ("not-there", "confirm"):
                 assert (await http.get(twin_in(page.text))).status_code == 200, name
+
+
+async def test_a_page_takes_few_calls(world):
+    """However many messages there are: what a page costs is bounded by what it asks."""
+    asked: list[str] = []
+    api = world.buyer.parts.api.application(world.buyer.parts.access)
+
+    async def counted(scope: Any, receive: Any, send: Any) -> None:
+        asked.append(scope["path"])
+        await api(scope, receive, send)
+
+    console = Console(counted, now=lambda: datetime.now(UTC), on_bug=lambda *_: None)
+    transport = httpx.ASGITransport(console.application())
+    async with httpx.AsyncClient(base_url=world.api, transport=transport) as http:
+        for name, path in (await world.pages()).items():
+            asked.clear()
+            await http.get(path)
+            assert 1 <= len(asked) <= 8, (name, asked)
+
+
+async def test_under_tls_cookies_go_over_tls_alone(world):
+    """A browser that once came by https never sends them in the clear."""
+    api = world.buyer.parts.api.application(world.buyer.parts.access)
+    console = Console(api, now=lambda: datetime.now(UTC), on_bug=lambda *_: None)
+    transport = httpx.ASGITransport(console.application())
+    async with httpx.AsyncClient(base_url="https://127.0.0.1", transport=transport) as http:
+        assert "; Secure" in (await http.get("/console/")).headers["set-cookie"]
 
 
 async def test_assets_are_kept_and_as_strict(world):

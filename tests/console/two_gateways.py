@@ -166,6 +166,9 @@ async def _morning(world: World) -> None:
     await buyer.until_state(world.doubt, "in_doubt")
     for number in range(5002, 5006):
         await world.submit(DISTANT, message_id=f"PO-{number}@buyer.example")
+    asking = {"onceonly-operator": "anna", "onceonly-reason": "are they there?"}
+    answer = await buyer.call("POST", f"/v1/partners/{SELLER}/ping", headers=asking)
+    assert answer.status == 200, answer
     await _job(world)
 
 

@@ -18,6 +18,7 @@ RINGS = (
     "transport",
     "steps",
     "gateway",
+    "console",
     "simulation",
 )
 MEANT = {"Pair", "MessageKey", "Key"}

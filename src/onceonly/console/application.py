@@ -31,14 +31,14 @@ from onceonly.console.browser import (
     SESSION,
     VISITOR,
     BadForm,
-    Form,
+    PostedForm,
     keep,
     read_form,
     scheme_of,
 )
-from onceonly.console.calls import NOTHING, ApiRefused, Application, Caller, Calls
-from onceonly.console.deeds import DEEDS, Deed
-from onceonly.console.page import Elsewhere, Page, Visit
+from onceonly.console.calls import NOTHING, ApiRefused, Application, Calls, OnBehalf
+from onceonly.console.deeds import DEEDS, SUBJECTS, Deed
+from onceonly.console.page import Elsewhere, Shown, Visit
 from onceonly.console.pages import (
     doubts,
     inbox,
@@ -70,7 +70,7 @@ HEADERS: Final = {
 """Of every page. `same-origin` and not `no-referrer`, under which a browser's forms say
 `Origin: null`."""
 
-PAGES: Final[Mapping[str, Callable[[Visit], Awaitable[Page]]]] = {
+PAGES: Final[Mapping[str, Callable[[Visit], Awaitable[Shown]]]] = {
     "": overview.overview,
     "messages": messages.messages,
     "message": message.message,
@@ -214,7 +214,7 @@ class Console:
     def _calls(self, request: Request, key: str | None = None, reason: str | None = None) -> Calls:
         is_use = LIVE not in request.headers
         session = self._sessions.find(request.cookies.get(SESSION), is_use=is_use)
-        caller = Caller(
+        caller = OnBehalf(
             host=request.headers.get("host", "").encode("latin-1"),
             scheme=request.url.scheme,
             client=None if request.client is None else (request.client.host, request.client.port),
@@ -224,7 +224,7 @@ class Console:
         return Calls(self._api, caller)
 
     async def _rendered(
-        self, request: Request, page: Page, more: Mapping[str, Any] | None = None
+        self, request: Request, page: Shown, more: Mapping[str, Any] | None = None
     ) -> Response:
         """The page in its frame. Raises `ApiRefused` where `Host` is none of ours."""
         health = await self._calls(request).ask(operations.GET_HEALTH, NOTHING, NOTHING)
@@ -253,7 +253,7 @@ class Console:
             keep(request, response, VISITOR, kept, for_s=VISITOR_S)
         return response
 
-    async def _checked_form(self, request: Request) -> Form:
+    async def _checked_form(self, request: Request) -> PostedForm:
         """The form of a page of ours. Raises `BadForm`, and `ApiRefused` for a foreign `Host`."""
         await self._calls(request).ask(operations.GET_HEALTH, NOTHING, NOTHING)
         form = await read_form(request)
@@ -305,7 +305,7 @@ class Console:
         self, request: Request, to: str | None, problem: str | None, status: int
     ) -> Response:
         values = {"to": _inside(to or ""), "problem": problem}
-        page = Page(template="sign_in.html", title="Sign in", values=values, status=status)
+        page = Shown(template="sign_in.html", title="Sign in", values=values, status=status)
         return await self._rendered(request, page)
 
     async def _sign_out(self, request: Request) -> Response:
@@ -344,7 +344,7 @@ class Console:
             return await self._deed_page(request, deed, on, text, refused.status, reason)
         if isinstance(answer, Pings):
             values = {"pings": answer.pings, "partner": on}
-            page = Page(template="ping.html", title=f"Ping of {on}", values=values)
+            page = Shown(template="ping.html", title=f"Ping of {on}", values=values)
             return await self._rendered(request, page, {"here": "partners"})
         return RedirectResponse(_page_of(deed, on, done=deed.name), 303, HEADERS)
 
@@ -361,11 +361,12 @@ class Console:
         values = {
             "deed": deed,
             "on": on,
+            "subject": SUBJECTS[deed.subject],
             "problem": problem,
             "reason": reason or "",
             "back": _page_of(deed, on),
         }
-        page = Page(
+        page = Shown(
             template="deed.html",
             title=deed.button,
             values=values,
@@ -428,7 +429,7 @@ class Console:
 
     async def _error_page(self, request: Request, status: int, refusal: Refusal) -> Response:
         values = {"refusal": refusal, "code": status}
-        page = Page(template="refused.html", title=refusal.name, values=values, status=status)
+        page = Shown(template="refused.html", title=refusal.name, values=values, status=status)
         try:
             return await self._rendered(request, page)
         except ApiRefused as refused:

@@ -30,7 +30,7 @@ class BadForm(Exception):  # noqa: N818 - because it is a condition of the reque
     """The form is not one of our pages' own; the text says why."""
 
 
-class Form(Word, kw_only=True):
+class PostedForm(Word, kw_only=True):
     """The fields of a form."""
 
     fields: dict[str, str]
@@ -41,7 +41,7 @@ class Form(Word, kw_only=True):
         return self.fields.get(name, "")
 
 
-async def read_form(request: Request) -> Form:
+async def read_form(request: Request) -> PostedForm:
     """The form of a request, from a page of ours as far as its `Origin` says. Raises `BadForm`."""
     if not is_same_origin(request):
         raise BadForm("The form comes from a page of another site.")
@@ -58,7 +58,7 @@ async def read_form(request: Request) -> Form:
     fields: dict[str, str] = {}
     for name, value in pairs:
         fields[name] = f"{fields[name]} {value}" if name in fields else value
-    return Form(fields=fields)
+    return PostedForm(fields=fields)
 
 
 def is_same_origin(request: Request) -> bool:

@@ -22,7 +22,7 @@ Application = Callable[[Any, Any, Any], Awaitable[None]]
 NOTHING: Final = Nothing()
 
 
-class Caller(Word, kw_only=True):
+class OnBehalf(Word, kw_only=True):
     """For whom a call is made: what his browser said, and the key with which he signed in."""
 
     host: bytes
@@ -45,7 +45,7 @@ class ApiRefused(Exception):  # noqa: N818 - because it is the API's word for it
 class Calls:
     """The API, as pages call it for one caller."""
 
-    def __init__(self, api: Application, caller: Caller) -> None:
+    def __init__(self, api: Application, caller: OnBehalf) -> None:
         self._api = api
         self._caller = caller
 

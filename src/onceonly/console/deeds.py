@@ -22,6 +22,16 @@ from onceonly.message.word import Word
 Subject = Literal["message", "partner", "item", "job", "key", "gateway"]
 """What a deed is about, and so to which page it returns."""
 
+SUBJECTS: Final[dict[Subject, str]] = {
+    "message": "Message",
+    "partner": "Partner",
+    "item": "Offset",
+    "job": "Job",
+    "key": "Key",
+    "gateway": "Gateway",
+}
+"""What stands before the name of a subject."""
+
 Wants = Literal["no", "welcome", "needed"]
 
 PING_WAIT_S: Final = 5.0

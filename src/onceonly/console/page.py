@@ -13,7 +13,7 @@ ROWS: Final = 50
 """Rows of one page of a list: more than a screen has, and few enough to be read."""
 
 
-class Page(Word, kw_only=True):
+class Shown(Word, kw_only=True):
     """One page: its template, and the values that it shows."""
 
     template: str

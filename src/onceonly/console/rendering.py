@@ -23,7 +23,7 @@ TEXT_LENGTH_MAX: Final = 600
 NAME_LENGTH_MAX: Final = 72
 """Longest name in a table; a longer one is cut in its middle, and whole where it is pointed at."""
 
-_STANDINGS: Final[Mapping[str, words.Standing]] = {
+_STANDINGS: Final[Mapping[str, words.StateWords]] = {
     **words.JOB_STATES,
     **words.PROCESSING_STATES,
     **words.BACKUP_STATES,

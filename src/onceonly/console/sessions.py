@@ -1,8 +1,8 @@
 """Who is signed in: sessions in memory, the tokens in forms, and how often a key may be guessed.
 
-A session is a random name in a cookie; the key behind it never leaves this process. A restart ends
-all of them, which is safe and costs one sign-in. Knows neither requests nor pages; time and chance
-are arguments.
+A session is a random name in a cookie; the key that it stands for never leaves this process. A
+restart ends all of them, which is safe and costs one sign-in. Knows neither requests nor pages;
+time and chance are arguments.
 """
 
 import hmac

@@ -14,7 +14,7 @@ IDLE_S: Final = 1.0
 """A pause that is worth a word."""
 
 
-class Step(Word, kw_only=True):
+class WayStep(Word, kw_only=True):
     """One row: where it happened, and what it means."""
 
     at: str
@@ -38,12 +38,12 @@ class Ahead(Word, kw_only=True):
     text: str
 
 
-def steps_of(rows: tuple[JournalRow, ...]) -> tuple[tuple[Step, ...], int]:
+def steps_of(rows: tuple[JournalRow, ...]) -> tuple[tuple[WayStep, ...], int]:
     """The rows as steps, and how many were left out in their middle."""
     left_out = max(0, len(rows) - ROWS_MAX)
     shown = rows[: ROWS_MAX // 2] + rows[-ROWS_MAX // 2 :] if left_out else rows
     before: datetime | None = None
-    steps: list[Step] = []
+    steps: list[WayStep] = []
     for row in shown:
         at = spans.moment(row.at)
         idle_s = 0.0 if before is None else (at - before).total_seconds()
@@ -52,7 +52,7 @@ def steps_of(rows: tuple[JournalRow, ...]) -> tuple[tuple[Step, ...], int]:
     return tuple(steps), left_out
 
 
-def _step(row: JournalRow, idle: str | None) -> Step:
+def _step(row: JournalRow, idle: str | None) -> WayStep:
     told = words.EVENTS[row.event]
     tone = told.tone if row.outcome is None else words.OUTCOMES.get(row.outcome, told).tone
     facts = (
@@ -65,7 +65,7 @@ def _step(row: JournalRow, idle: str | None) -> Step:
         ("by", row.actor),
         ("to", row.endpoint),
     )
-    return Step(
+    return WayStep(
         at=row.at,
         event=row.event.value,
         lane=told.lane,

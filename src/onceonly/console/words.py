@@ -10,7 +10,7 @@ from onceonly.message.event import Event
 from onceonly.message.word import Word
 
 
-class Standing(Word):
+class StateWords(Word):
     """How a state looks, and what it means in one sentence."""
 
     tone: str
@@ -19,45 +19,45 @@ class Standing(Word):
 
 
 MESSAGE_STATES: Final = {
-    "queued": Standing("open", "queued", "waits for its turn; no byte of it has left"),
-    "sending": Standing("open", "sending", "is being sent, or waits for its acknowledgement"),
-    "in_doubt": Standing("doubt", "in doubt", "perhaps delivered: nobody here can know"),
-    "acknowledged": Standing("agreed", "acknowledged", "the partner has it, once"),
-    "failed": Standing("alarm", "failed", "was given up, or refused by the partner"),
-    "expired": Standing("alarm", "expired", "its time to live ended before a byte of it left"),
-    "cancelled": Standing("outside", "cancelled", "was taken back"),
-    "sent": Standing("agreed", "sent", "the transport has it; no acknowledgement was agreed"),
+    "queued": StateWords("open", "queued", "waits for its turn; no byte of it has left"),
+    "sending": StateWords("open", "sending", "is being sent, or waits for its acknowledgement"),
+    "in_doubt": StateWords("doubt", "in doubt", "perhaps delivered: nobody here can know"),
+    "acknowledged": StateWords("agreed", "acknowledged", "the partner has it, once"),
+    "failed": StateWords("alarm", "failed", "was given up, or refused by the partner"),
+    "expired": StateWords("alarm", "expired", "its time to live ended before a byte of it left"),
+    "cancelled": StateWords("outside", "cancelled", "was taken back"),
+    "sent": StateWords("agreed", "sent", "the transport has it; no acknowledgement was agreed"),
 }
 PAIR_STATES: Final = {
-    "open": Standing("agreed", "open", "messages go on"),
-    "suspended": Standing("doubt", "suspended", "what is submitted waits until it is resumed"),
-    "quarantined": Standing("alarm", "quarantined", "order was lost; somebody has to look"),
+    "open": StateWords("agreed", "open", "messages go on"),
+    "suspended": StateWords("doubt", "suspended", "what is submitted waits until it is resumed"),
+    "quarantined": StateWords("alarm", "quarantined", "order was lost; somebody has to look"),
 }
 PROCESSING_STATES: Final = {
-    "not-started": Standing("open", "not started", "the application has not begun"),
-    "in-progress": Standing("doubt", "in progress", "the application works on it"),
-    "complete": Standing("agreed", "complete", "the application is done with it"),
+    "not-started": StateWords("open", "not started", "the application has not begun"),
+    "in-progress": StateWords("doubt", "in progress", "the application works on it"),
+    "complete": StateWords("agreed", "complete", "the application is done with it"),
 }
 JOB_STATES: Final = {
-    "staging": Standing("open", "staging", "some of its rows wait for a release"),
-    "released": Standing("agreed", "released", "all of its rows were released"),
+    "staging": StateWords("open", "staging", "some of its rows wait for a release"),
+    "released": StateWords("agreed", "released", "all of its rows were released"),
 }
 BACKUP_STATES: Final = {
-    "running": Standing("open", "running", "is being made"),
-    "done": Standing("agreed", "done", "is whole"),
-    "failed": Standing("alarm", "failed", "was not made"),
+    "running": StateWords("open", "running", "is being made"),
+    "done": StateWords("agreed", "done", "is whole"),
+    "failed": StateWords("alarm", "failed", "was not made"),
 }
 NOTICE_KINDS: Final = {
-    "DeliveryFailure": Standing("alarm", "delivery failure", "was not delivered, or perhaps not"),
-    "AcknowledgedLate": Standing("agreed", "acknowledged late", "is there after all"),
-    "NotProcessed": Standing("alarm", "not processed", "arrived, and the application refused it"),
+    "DeliveryFailure": StateWords("alarm", "delivery failure", "was not delivered, or perhaps not"),
+    "AcknowledgedLate": StateWords("agreed", "acknowledged late", "is there after all"),
+    "NotProcessed": StateWords("alarm", "not processed", "arrived, and the application refused it"),
 }
 OUTCOMES: Final = {
-    "accepted": Standing("agreed", "accepted", "the other side took the bytes"),
-    "refused": Standing("alarm", "refused", "the other side certainly did not take them"),
-    "unknown": Standing("doubt", "unknown", "nobody knows whether they were taken"),
+    "accepted": StateWords("agreed", "accepted", "the other side took the bytes"),
+    "refused": StateWords("alarm", "refused", "the other side certainly did not take them"),
+    "unknown": StateWords("doubt", "unknown", "nobody knows whether they were taken"),
 }
-UNKNOWN: Final = Standing("outside", "", "")
+UNKNOWN: Final = StateWords("outside", "", "")
 """For a word that a newer gateway has, which is shown as it is."""
 
 LANES: Final = ("Application", "Store", "Attempts", "Partner", "Answers")

@@ -8,7 +8,7 @@ from onceonly.api.messages import MessageDetail, MessagePath, MessagesQuery, Wai
 from onceonly.console import choices
 from onceonly.console.calls import NOTHING, ApiRefused, twin_of
 from onceonly.console.choices import Advice
-from onceonly.console.page import Page, Visit
+from onceonly.console.page import Shown, Visit
 from onceonly.message.word import Word
 
 DOUBTS: Final = 20
@@ -22,12 +22,12 @@ class Doubt(Word, kw_only=True):
     advice: Advice
 
 
-async def doubts(visit: Visit) -> Page:
+async def doubts(visit: Visit) -> Shown:
     """The oldest first."""
     query = MessagesQuery(state="in_doubt", after=visit.number("after"), limit=DOUBTS)
     page = await visit.calls.ask(operations.LIST_MESSAGES, NOTHING, query)
     found = await asyncio.gather(*(_evidence(visit, one.message_id) for one in page.messages))
-    return Page(
+    return Shown(
         template="doubts.html",
         title="In doubt",
         values={

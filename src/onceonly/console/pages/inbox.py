@@ -7,19 +7,19 @@ from onceonly.api.history import JournalQuery
 from onceonly.api.inbox import InboxQuery, OffsetPath, OffsetPayloadPath
 from onceonly.console import choices
 from onceonly.console.calls import NOTHING, twin_of
-from onceonly.console.page import ROWS, Page, Visit, command
+from onceonly.console.page import ROWS, Shown, Visit, command
 from onceonly.console.timeline import steps_of
 from onceonly.console.words import PROCESSING_STATES
 
 
-async def inbox(visit: Visit) -> Page:
+async def inbox(visit: Visit) -> Shown:
     """A page of received messages, the latest first; all, or those in one processing state."""
     wanted = visit.get("processing")
     processing: Any = wanted if wanted in PROCESSING_STATES else None
     after = visit.number("after")
     query = InboxQuery(order="newest", processing=processing, after=after, limit=ROWS)
     page = await visit.calls.ask(operations.LIST_INBOX, NOTHING, query)
-    return Page(
+    return Shown(
         template="inbox.html",
         title="Inbox",
         values={
@@ -35,14 +35,14 @@ async def inbox(visit: Visit) -> Page:
     )
 
 
-async def item(visit: Visit) -> Page:
+async def item(visit: Visit) -> Shown:
     """One received message."""
     path = OffsetPath(offset=visit.number("offset"))
     found = await visit.calls.ask(operations.BY_OFFSET.get, path, NOTHING)
     about = JournalQuery(message_id=found.message_id)
     rows = await visit.calls.ask(operations.LIST_JOURNAL, NOTHING, about)
     steps, left_out = steps_of(rows.records)
-    return Page(
+    return Shown(
         template="item.html",
         title=f"Received {found.message_id}",
         values={

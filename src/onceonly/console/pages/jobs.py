@@ -4,15 +4,15 @@ from onceonly.api import operations
 from onceonly.api.jobs import AnyJobPath, JobsQuery, PageQuery
 from onceonly.console import deeds
 from onceonly.console.calls import NOTHING, twin_of
-from onceonly.console.page import ROWS, Page, Visit, command
+from onceonly.console.page import ROWS, Shown, Visit, command
 from onceonly.console.pages.overview import parts_of
 
 
-async def jobs(visit: Visit) -> Page:
+async def jobs(visit: Visit) -> Shown:
     """A page of jobs, the latest first."""
     query = JobsQuery(order="newest", after=visit.number("after"), limit=ROWS)
     page = await visit.calls.ask(operations.LIST_JOBS, NOTHING, query)
-    return Page(
+    return Shown(
         template="jobs.html",
         title="Jobs",
         values={"page": page},
@@ -22,7 +22,7 @@ async def jobs(visit: Visit) -> Page:
     )
 
 
-async def job(visit: Visit) -> Page:
+async def job(visit: Visit) -> Shown:
     """One job, its counts and its rejected rows."""
     path = AnyJobPath(job=visit.get("job") or "?")
     found = await visit.calls.ask(operations.GET_JOB, path, NOTHING)
@@ -30,7 +30,7 @@ async def job(visit: Visit) -> Page:
     rejects = await visit.calls.ask(operations.LIST_REJECTS, path, query)
     states = ("queued", "sending", "in_doubt", "acknowledged", "failed", "expired", "cancelled")
     counts = {state: getattr(found, state) for state in (*states, "sent")}
-    return Page(
+    return Shown(
         template="job.html",
         title=f"Job {found.job}",
         values={

@@ -6,14 +6,14 @@ from onceonly.api.history import AuditQuery, JournalQuery
 from onceonly.api.key_operations import LIST_AUDIT
 from onceonly.console import words
 from onceonly.console.calls import NOTHING, twin_of
-from onceonly.console.page import ROWS, Page, Visit, command
+from onceonly.console.page import ROWS, Shown, Visit, command
 
 
-async def journal(visit: Visit) -> Page:
+async def journal(visit: Visit) -> Shown:
     """A page of rows."""
     query = JournalQuery(order="newest", after=visit.number("after"), limit=ROWS)
     page = await visit.calls.ask(operations.LIST_JOURNAL, NOTHING, query)
-    return Page(
+    return Shown(
         template="journal.html",
         title="Journal",
         values={
@@ -28,11 +28,11 @@ async def journal(visit: Visit) -> Page:
     )
 
 
-async def audit(visit: Visit) -> Page:
+async def audit(visit: Visit) -> Shown:
     """A page of actions, with who asked for them."""
     query = AuditQuery(before=visit.number("before", NUMBER_MAX), limit=ROWS)
     page = await visit.calls.ask(LIST_AUDIT, NOTHING, query)
-    return Page(
+    return Shown(
         template="journal.html",
         title="Audit",
         values={

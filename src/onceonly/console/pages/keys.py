@@ -9,7 +9,7 @@ from onceonly.api.key_operations import CREATE_KEY, LIST_KEYS
 from onceonly.api.keys import Key, NewKey
 from onceonly.api.words import Scope
 from onceonly.console.calls import NOTHING, ApiRefused, twin_of
-from onceonly.console.page import Page, Visit
+from onceonly.console.page import Shown, Visit
 
 SCOPES: Final[tuple[str, ...]] = Scope.__args__  # type: ignore[attr-defined]  # because a Literal has them
 MEANINGS: Final = {
@@ -22,12 +22,12 @@ MEANINGS: Final = {
 """What each scope allows."""
 
 
-async def keys(visit: Visit) -> Page:
+async def keys(visit: Visit) -> Shown:
     """Every key that there ever was, and the form for a new one."""
     return await _page(visit, {})
 
 
-async def made(visit: Visit, fields: Mapping[str, str]) -> Page:
+async def made(visit: Visit, fields: Mapping[str, str]) -> Shown:
     """Make the key that the form asks for, and show it this once."""
     given: dict[str, Any] = {
         "name": fields.get("name", ""),
@@ -48,7 +48,9 @@ async def made(visit: Visit, fields: Mapping[str, str]) -> Page:
     return await _page(visit, {}, key=key)
 
 
-async def _page(visit: Visit, fields: Mapping[str, str], *, status: int = 200, **more: Any) -> Page:
+async def _page(
+    visit: Visit, fields: Mapping[str, str], *, status: int = 200, **more: Any
+) -> Shown:
     known: tuple[Key, ...]
     try:
         known = (await visit.calls.ask(LIST_KEYS, NOTHING, NOTHING)).keys
@@ -57,7 +59,7 @@ async def _page(visit: Visit, fields: Mapping[str, str], *, status: int = 200, *
         if "key" not in more:
             raise
         known = (more["key"],)
-    return Page(
+    return Shown(
         template="keys.html",
         title="Keys",
         values={

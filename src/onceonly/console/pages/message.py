@@ -4,16 +4,16 @@ from onceonly.api import operations
 from onceonly.api.messages import MessagePath, WaitQuery
 from onceonly.console import choices
 from onceonly.console.calls import twin_of
-from onceonly.console.page import Page, Visit, command
+from onceonly.console.page import Shown, Visit, command
 from onceonly.console.timeline import ahead_of, steps_of
 
 
-async def message(visit: Visit) -> Page:
+async def message(visit: Visit) -> Shown:
     """An outbound message."""
     path = MessagePath(message_id=visit.get("id") or "?")
     detail = await visit.calls.ask(operations.GET_MESSAGE, path, WaitQuery())
     steps, left_out = steps_of(detail.timeline)
-    return Page(
+    return Shown(
         template="message.html",
         title=f"Message {detail.message_id}",
         values={

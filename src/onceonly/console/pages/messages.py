@@ -11,7 +11,7 @@ from onceonly.api import counts, operations
 from onceonly.api.messages import MessageCriteria, MessagePage, MessagesQuery, OutboundMessage
 from onceonly.api.words import MessageState
 from onceonly.console.calls import NOTHING, ApiRefused, twin_of
-from onceonly.console.page import ROWS, Elsewhere, Page, Visit, command
+from onceonly.console.page import ROWS, Elsewhere, Shown, Visit, command
 from onceonly.console.query_line import LineError, QueryLine, read_line
 from onceonly.console.rendering import url
 
@@ -44,7 +44,7 @@ def criteria_of(query: MessagesQuery) -> MessageCriteria:
     return MessageCriteria(**{name: getattr(query, name) for name in KEYS})
 
 
-async def messages(visit: Visit) -> Page:
+async def messages(visit: Visit) -> Shown:
     """A page of the messages that the line asks for."""
     text = visit.query.get("q", "")
     after, page, counted, problem = visit.number("after"), None, None, None
@@ -63,7 +63,7 @@ async def messages(visit: Visit) -> Page:
         if refused.refusal.name != "InvalidField":
             raise
         problem = refused.refusal.text
-    return Page(
+    return Shown(
         template="messages.html",
         title="Messages",
         values={

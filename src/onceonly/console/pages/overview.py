@@ -13,7 +13,7 @@ from onceonly.api.operating import IncidentsQuery, PartnerPair
 from onceonly.console import spans, words
 from onceonly.console.calls import NOTHING, twin_of
 from onceonly.console.counts import messages_by_state
-from onceonly.console.page import Page, Visit
+from onceonly.console.page import Shown, Visit
 from onceonly.console.rendering import url
 from onceonly.message.event import Event
 from onceonly.message.word import Word
@@ -41,7 +41,7 @@ class Number(Word, kw_only=True):
     tone: str
 
 
-class Part(Word, kw_only=True):
+class BarPart(Word, kw_only=True):
     """A part of the bar of states: where it begins and ends, of a thousand."""
 
     state: str
@@ -50,7 +50,7 @@ class Part(Word, kw_only=True):
     width: int
 
 
-async def overview(visit: Visit) -> Page:
+async def overview(visit: Visit) -> Shown:
     """The six numbers, trouble by partner, the last failures and actions."""
     ask = visit.calls.ask
     sending = MessagesQuery(state="sending", limit=LOOKED_AT)
@@ -71,7 +71,7 @@ async def overview(visit: Visit) -> Page:
     counts = messages_by_state(metrics)
     closed = [pair for pair in pairs.partners if pair.state != "open"]
     retrying = [message for message in page.messages if message.attempt > 1]
-    return Page(
+    return Shown(
         template="overview.html",
         title="Overview",
         values={
@@ -87,7 +87,7 @@ async def overview(visit: Visit) -> Page:
                 _number(len(closed), "pairs not open", "partners", tone="doubt"),
                 Number(
                     count=_at_least(failures.count, is_more=failures.is_more),
-                    label="failed of today's",
+                    label="failed today",
                     url=url("messages", q=f"state:failed since:{today}"),
                     tone="bad" if failures.count else "good",
                 ),
@@ -133,7 +133,7 @@ def _last(rows: Iterable[JournalRow]) -> tuple[JournalRow, ...]:
     return tuple(rows)[:SHOWN]
 
 
-def parts_of(counts: dict[str, int] | object) -> tuple[Part, ...]:
+def parts_of(counts: dict[str, int] | object) -> tuple[BarPart, ...]:
     """The states as parts of a bar of a thousand; what is there is never too thin to be seen."""
     assert isinstance(counts, dict)
     present = {state: counts[state] for state in words.MESSAGE_STATES if counts.get(state)}
@@ -144,6 +144,6 @@ def parts_of(counts: dict[str, int] | object) -> tuple[Part, ...]:
         widths[widest] += 1000 - sum(widths.values())
     begins, parts = 0, []
     for state, count in present.items():
-        parts.append(Part(state=state, count=count, begins=begins, width=widths[state]))
+        parts.append(BarPart(state=state, count=count, begins=begins, width=widths[state]))
         begins += widths[state]
     return tuple(parts)

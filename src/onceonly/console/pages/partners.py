@@ -4,13 +4,13 @@ from onceonly.api import operations
 from onceonly.api.operating import IncidentsQuery, PartnerPair
 from onceonly.console import deeds
 from onceonly.console.calls import NOTHING, twin_of
-from onceonly.console.page import Page, Visit, command
+from onceonly.console.page import Shown, Visit, command
 
 
-async def partners(visit: Visit) -> Page:
+async def partners(visit: Visit) -> Shown:
     """Every partner with its two directions; those in trouble first."""
     found = await visit.calls.ask(operations.LIST_PARTNERS, NOTHING, NOTHING)
-    return Page(
+    return Shown(
         template="partners.html",
         title="Partners",
         values={"partners": _grouped(found.partners)},
@@ -32,7 +32,7 @@ def _is_well(pair: PartnerPair) -> bool:
     return pair.state == "open" and pair.trouble is None
 
 
-async def partner(visit: Visit) -> Page:
+async def partner(visit: Visit) -> Shown:
     """One partner: its directions, its incidents, and what can be done."""
     name = visit.get("partner") or "?"
     found = await visit.calls.ask(operations.LIST_PARTNERS, NOTHING, NOTHING)
@@ -40,7 +40,7 @@ async def partner(visit: Visit) -> Page:
     incidents = await visit.calls.ask(operations.LIST_INCIDENTS, NOTHING, IncidentsQuery())
     is_closed = any(pair.state != "open" or pair.trouble is not None for pair in pairs)
     again = (deeds.RESUME, deeds.RESUME_UNSENT) if is_closed else (deeds.SUSPEND, deeds.RESUME)
-    return Page(
+    return Shown(
         template="partner.html",
         title=f"Partner {name}",
         values={

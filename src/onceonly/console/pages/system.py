@@ -6,10 +6,10 @@ from onceonly.api import operations
 from onceonly.api.backups import Backup
 from onceonly.console import deeds
 from onceonly.console.calls import NOTHING, ApiRefused, twin_of
-from onceonly.console.page import Page, Visit
+from onceonly.console.page import Shown, Visit
 
 
-async def system(visit: Visit) -> Page:
+async def system(visit: Visit) -> Shown:
     """Version, readiness, backups, and what can be done."""
     ask = visit.calls.ask
     health, readiness, backups, metrics = await asyncio.gather(
@@ -18,7 +18,7 @@ async def system(visit: Visit) -> Page:
         _backups(visit),
         ask(operations.GET_METRICS, NOTHING, NOTHING),
     )
-    return Page(
+    return Shown(
         template="system.html",
         title="System",
         values={

@@ -5,10 +5,10 @@ import asyncio
 from onceonly.api import operations
 from onceonly.api.operating import IncidentsQuery, NoticesQuery
 from onceonly.console.calls import NOTHING, twin_of
-from onceonly.console.page import ROWS, Page, Visit
+from onceonly.console.page import ROWS, Shown, Visit
 
 
-async def trouble(visit: Visit) -> Page:
+async def trouble(visit: Visit) -> Shown:
     """Incidents, the open ones or all, and a page of notices."""
     is_all = visit.get("all") is not None
     which = IncidentsQuery(order="newest", is_all="yes" if is_all else None)
@@ -17,7 +17,7 @@ async def trouble(visit: Visit) -> Page:
         visit.calls.ask(operations.LIST_INCIDENTS, NOTHING, which),
         visit.calls.ask(operations.LIST_NOTICES, NOTHING, query),
     )
-    return Page(
+    return Shown(
         template="trouble.html",
         title="Trouble",
         values={
