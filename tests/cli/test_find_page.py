@@ -13,7 +13,7 @@ from packages import ORDER
 from onceonly.api.messages import MessageCriteria
 from onceonly.cli.exits import Exit
 from onceonly.cli.times import When
-from onceonly.client_lists import MessageChoice
+from onceonly.client.lists import MessageChoice
 from recipes import examples_of, replaced
 
 pytestmark = pytest.mark.anyio

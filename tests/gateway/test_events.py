@@ -108,7 +108,7 @@ async def test_a_browser_goes_on_where_it_was(gateway, peer):
 
 async def test_the_client_goes_on_by_itself(gateway, peer, monkeypatch):
     """A gateway that goes away and comes back is no end, and leaves no gap."""
-    monkeypatch.setattr("onceonly.calls.PAUSE_S", 0.01)
+    monkeypatch.setattr("onceonly.client.many.PAUSE_S", 0.01)
     seen: list[int] = []
 
     def follow() -> None:
@@ -364,7 +364,7 @@ async def test_a_read_without_a_free_descriptor_is_made_again(gateway, peer, mon
 async def test_the_client_waits_for_a_free_place(gateway, peer, monkeypatch):
     """Busy is no end either."""
     monkeypatch.setattr(following, "FOLLOWERS_MAX", 1)
-    monkeypatch.setattr("onceonly.calls.PAUSE_S", 0.01)
+    monkeypatch.setattr("onceonly.client.many.PAUSE_S", 0.01)
     await gateway.restart()
 
     def follow(api: str) -> str | None:

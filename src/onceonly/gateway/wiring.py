@@ -6,6 +6,7 @@ from pathlib import Path
 
 from onceonly.gateway.api.access import Access
 from onceonly.gateway.api.application import Api
+from onceonly.gateway.api.served import Served
 from onceonly.gateway.application.bulk import Bulks
 from onceonly.gateway.application.conditions import Conditions
 from onceonly.gateway.application.following import Following
@@ -175,32 +176,18 @@ def join(
     tasks.on_error = bugs.note
     desk = Desk(house=house, store=store, group=group, around=around, tasks=tasks, bugs=bugs)
     incoming = _join_incoming(configuration, desk, around.spool, tasks, refusals, bugs)
-    submissions = Submissions(desk)
-    jobs = Jobs(desk=desk, submissions=submissions, tasks=tasks)
-    inbox = Inbox(desk=desk, spool=around.spool, growth=incoming.growth)
-    following = Following(desk=desk, tasks=tasks)
-    bulks = Bulks(
-        desk=desk, tasks=tasks, bugs=bugs, forget_after_s=configuration.forget_job_after_s
-    )
     denials = Denials(office=office, tasks=tasks, rows_per_hour=limits.refusal_rows_per_hour)
-    operations = Operations(
-        configuration=configuration,
-        desk=desk,
+    served = _join_served(
+        configuration,
+        around,
+        incoming,
         store=store,
-        inquiries=incoming.inquiries,
-        hand_overs=incoming.hand_overs,
-        relay=incoming.relay,
+        desk=desk,
+        office=office,
+        tasks=tasks,
         bugs=bugs,
-        denied=denials.counts,
+        denials=denials,
     )
-    backups = _backups(configuration, store, office, tasks)
-    folders = _folders(configuration, desk, submissions, around.spool, tasks, bugs)
-    webhooks = _webhooks(configuration, desk, tasks, bugs)
-    keys = _keys(configuration, office, tasks)
-    purge = Purge(
-        office=office, store=store, spool=around.spool, retention=_retention(configuration)
-    )
-    reload = _reload(configuration, desk, office, purge, around)
     return Gateway(
         configuration=configuration,
         store=store,
@@ -213,45 +200,75 @@ def join(
         bugs=bugs,
         inquiries=incoming.inquiries,
         relay=incoming.relay,
-        submissions=submissions,
-        jobs=jobs,
-        inbox=inbox,
-        following=following,
-        bulks=bulks,
-        operations=operations,
-        purge=purge,
-        reload=reload,
+        submissions=served.submissions,
+        jobs=served.jobs,
+        inbox=served.inbox,
+        following=served.following,
+        bulks=served.bulks,
+        operations=served.operations,
+        purge=served.purge,
+        reload=served.reload,
         clock=around.clock,
         tasks=tasks,
-        backups=backups,
-        folders=folders,
-        webhooks=webhooks,
+        backups=served.backups,
+        folders=served.folders,
+        webhooks=served.webhooks,
         counting=Counting(office=office, bugs=bugs),
-        api=Api(
-            store=store,
-            spool=around.spool,
-            submissions=submissions,
-            jobs=jobs,
-            inbox=inbox,
-            following=following,
-            bulks=bulks,
-            operations=operations,
-            backups=backups,
-            folders=folders,
-            webhooks=webhooks,
-            office=office,
-            keys=keys,
-            reload=reload,
-            purge=purge,
-            tasks=tasks,
-            sent=SentMessages(desk),
-            statistics=Statistics(desk),
-            conditions=Conditions(configuration, desk),
-            payload_bytes_max=configuration.payload_bytes_max,
-        ),
-        access=_access(configuration, keys, denials),
+        api=Api(served),
+        access=_access(configuration, served.keys, denials),
         denials=denials,
-        keys=keys,
+        keys=served.keys,
+    )
+
+
+def _join_served(  # noqa: PLR0913 - because the API is the face of all these parts
+    configuration: Configuration,
+    around: Surroundings,
+    incoming: "_Incoming",
+    *,
+    store: Store,
+    desk: Desk,
+    office: Office,
+    tasks: Tasks,
+    bugs: Bugs,
+    denials: Denials,
+) -> Served:
+    spool = around.spool
+    submissions = Submissions(desk)
+    operations = Operations(
+        configuration=configuration,
+        desk=desk,
+        store=store,
+        inquiries=incoming.inquiries,
+        hand_overs=incoming.hand_overs,
+        relay=incoming.relay,
+        bugs=bugs,
+        denied=denials.counts,
+    )
+    purge = Purge(office=office, store=store, spool=spool, retention=_retention(configuration))
+    return Served(
+        store=store,
+        spool=spool,
+        submissions=submissions,
+        jobs=Jobs(desk=desk, submissions=submissions, tasks=tasks),
+        inbox=Inbox(desk=desk, spool=spool, growth=incoming.growth),
+        following=Following(desk=desk, tasks=tasks),
+        bulks=Bulks(
+            desk=desk, tasks=tasks, bugs=bugs, forget_after_s=configuration.forget_job_after_s
+        ),
+        operations=operations,
+        backups=_backups(configuration, store, office, tasks),
+        folders=_folders(configuration, desk, submissions, spool, tasks, bugs),
+        webhooks=_webhooks(configuration, desk, tasks, bugs),
+        office=office,
+        keys=_keys(configuration, office, tasks),
+        reload=_reload(configuration, desk, office, purge, around),
+        purge=purge,
+        tasks=tasks,
+        sent=SentMessages(desk),
+        statistics=Statistics(desk),
+        conditions=Conditions(configuration, desk),
+        payload_bytes_max=configuration.payload_bytes_max,
     )
 
 

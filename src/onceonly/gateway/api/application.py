@@ -79,33 +79,18 @@ from onceonly.gateway.api.reading import (
 )
 from onceonly.gateway.api.reload_calls import ReloadCalls
 from onceonly.gateway.api.sent_calls import SentCalls, payload_answer
+from onceonly.gateway.api.served import Served
 from onceonly.gateway.api.serving import Asked, Call, calls_of, item_of, serves
 from onceonly.gateway.api.webhook_calls import WebhookCalls
-from onceonly.gateway.application.bulk import Bulks
-from onceonly.gateway.application.conditions import Conditions
-from onceonly.gateway.application.following import Following
-from onceonly.gateway.application.inbox import Inbox
-from onceonly.gateway.application.jobs import Jobs
-from onceonly.gateway.application.operations import Operations
-from onceonly.gateway.application.sent import SentMessages
-from onceonly.gateway.application.statistics import Statistics
-from onceonly.gateway.application.submissions import Part, Submission, Submissions
-from onceonly.gateway.backups import Backups
-from onceonly.gateway.folders.folders import Folders
-from onceonly.gateway.keys import Keys
-from onceonly.gateway.office import Office
-from onceonly.gateway.purge import Purge
-from onceonly.gateway.reload import Reload
-from onceonly.gateway.tasks import Tasks
-from onceonly.gateway.webhooks.webhooks import Webhooks
+from onceonly.gateway.application.submissions import Part, Submission
 from onceonly.message.errors import LocalError
 from onceonly.message.identity import Pair
 from onceonly.message.word import changed
 from onceonly.protocol.receiving import ProcessingState
 from onceonly.store.contract.entries import InboxItem, Incident, PairView, Role
 from onceonly.store.contract.listing import Listing
-from onceonly.store.contract.store import Snapshot, Store
-from onceonly.store.spool import Sink, Spool
+from onceonly.store.contract.store import Snapshot
+from onceonly.store.spool import Sink
 
 COPY_BYTES = 1 << 18
 """Size of the pieces in which an upload is written to the spool."""
@@ -133,50 +118,8 @@ class Api(
 ):
     """The routes over the parts that they read."""
 
-    def __init__(  # noqa: PLR0913 - because the API is the face of all these parts
-        self,
-        *,
-        store: Store,
-        spool: Spool,
-        submissions: Submissions,
-        jobs: Jobs,
-        inbox: Inbox,
-        following: Following,
-        bulks: Bulks,
-        operations: Operations,
-        backups: Backups,
-        folders: Folders,
-        webhooks: Webhooks,
-        office: Office,
-        keys: Keys,
-        reload: Reload,
-        purge: Purge,
-        tasks: Tasks,
-        sent: SentMessages,
-        statistics: Statistics,
-        conditions: Conditions,
-        payload_bytes_max: int,
-    ) -> None:
-        self._store = store
-        self._spool = spool
-        self._submissions = submissions
-        self._jobs = jobs
-        self._inbox = inbox
-        self._following = following
-        self._bulks = bulks
-        self._operations = operations
-        self._backups = backups
-        self._folders = folders
-        self._webhooks = webhooks
-        self._office = office
-        self._keys = keys
-        self._reload = reload
-        self._purge = purge
-        self._tasks = tasks
-        self._sent = sent
-        self._statistics = statistics
-        self._conditions = conditions
-        self._payload_bytes_max = payload_bytes_max
+    def __init__(self, served: Served) -> None:
+        self._served = served
         self._readers = asyncio.Semaphore(READERS_MAX)
 
     def application(self, access: Access) -> Any:
@@ -185,8 +128,10 @@ class Api(
             are_needed: ascii_json(openapi_document(needs_key=are_needed))
             for are_needed in (False, True)
         }
-        ownership = Ownership(store=self._store, inbox=self._inbox)
-        self._gate = Gate(office=self._office, ownership=ownership, note_denied=access.note_denied)
+        ownership = Ownership(store=self._served.store, inbox=self._served.inbox)
+        self._gate = Gate(
+            office=self._served.office, ownership=ownership, note_denied=access.note_denied
+        )
         routes: dict[str, PathRoute] = {}
         calls = dict(calls_of(type(self)))
         for operation in OPERATIONS:
@@ -203,7 +148,7 @@ class Api(
     async def _on_bug(self, request: Request, error: Exception) -> Response:
         """A call met a bug, perhaps because of a value that a partner sent (R-43)."""
         del request
-        self._operations.note_bug("answering a call of the API", error)
+        self._served.operations.note_bug("answering a call of the API", error)
         text = "a bug of onceonly; an incident of this kind is in the journal and in the log"
         return refusal("InternalError", text)
 
@@ -236,7 +181,7 @@ class Api(
 
     @property
     def _snapshot(self) -> Snapshot:
-        return self._store.snapshot()
+        return self._served.store.snapshot()
 
     @serves(operations.PUT_MESSAGE)
     async def put_message(
@@ -254,7 +199,7 @@ class Api(
 
     async def _submit(self, request: Request, message_id: str | None) -> Json[messages.Receipt]:
         async with self._submission(request, message_id) as submission:
-            receipt = await self._submissions.submit(submission)
+            receipt = await self._served.submissions.submit(submission)
         message = self._message(receipt.message_id)
         shape = shapes.receipt_shape(message, is_replayed=receipt.is_replayed)
         return Json(shape, status_code=200 if receipt.is_replayed else 201)
@@ -265,14 +210,14 @@ class Api(
     ) -> AsyncIterator[Submission]:
         if announced(request) is None:
             raise LocalError("LengthRequired", "a submission says its Content-Length")
-        refused = too_large(self._payload_bytes_max)
-        counted = read_on(request, self._payload_bytes_max + FORM_BYTES_MAX, refused)
+        refused = too_large(self._served.payload_bytes_max)
+        counted = read_on(request, self._served.payload_bytes_max + FORM_BYTES_MAX, refused)
         sinks: list[Sink] = []
         try:
             async with form_of(counted) as form:
                 header: Any = None
                 parts: list[Part] = []
-                room = self._payload_bytes_max
+                room = self._served.payload_bytes_max
                 for name, value in form.multi_items():
                     if name == HEADER_PART:
                         header = await header_json(value)
@@ -290,12 +235,12 @@ class Api(
 
     async def _spooled(self, upload: UploadFile, sinks: list[Sink], room: int) -> tuple[Part, int]:
         """The payload in a sink, and how many bytes are left for the next ones."""
-        sink = self._spool.open_sink()
+        sink = self._served.spool.open_sink()
         sinks.append(sink)
         while piece := await upload.read(COPY_BYTES):
             room -= len(piece)
             if room < 0:
-                raise too_large(self._payload_bytes_max)
+                raise too_large(self._served.payload_bytes_max)
             sink.write(piece)
         content_type = upload.content_type or "application/octet-stream"
         return Part(sink, content_type, upload.filename or ""), room
@@ -327,7 +272,7 @@ class Api(
     ) -> Answer[messages.OutboundMessage]:
         """Take a message back, if need be by asking the receiver: then 202."""
         message_id = asked.path.message_id
-        is_done = await self._operations.cancel(message_id)
+        is_done = await self._served.operations.cancel(message_id)
         return Json(self._message(message_id), status_code=200 if is_done else 202)
 
     @serves(operations.RESEND_MESSAGE)
@@ -344,9 +289,9 @@ class Api(
             raise LocalError("InvalidField", text)
         reason = needed_reason(body.reason) if body.anyway else line_of(body.reason, "")
         if body.new_version:
-            is_done = await self._operations.resend_new_version(message_id, reason=reason)
+            is_done = await self._served.operations.resend_new_version(message_id, reason=reason)
         else:
-            await self._operations.resend(message_id, reason=reason, is_anyway=body.anyway)
+            await self._served.operations.resend(message_id, reason=reason, is_anyway=body.anyway)
         return Json(self._message(message_id), status_code=200 if is_done else 202)
 
     @serves(operations.RESUME_MESSAGE)
@@ -355,7 +300,7 @@ class Api(
     ) -> Answer[messages.ResumedMessage]:
         """Let a message go on that a bug parked, or that is stored and was never handed over."""
         message_id, reason = asked.path.message_id, needed_reason(asked.body.reason)
-        taken_up: list[Any] = await self._operations.take_up(message_id, reason)
+        taken_up: list[Any] = await self._served.operations.take_up(message_id, reason)
         return Json(messages.ResumedMessage(message_id=message_id, taken_up=tuple(taken_up)))
 
     @serves(operations.REQUEST_STATUS)
@@ -364,7 +309,7 @@ class Api(
     ) -> Answer[messages.OutboundMessage]:
         """Ask the partner how a message stands; the answer is seen in the message."""
         message_id = asked.path.message_id
-        await self._operations.inquire(message_id)
+        await self._served.operations.inquire(message_id)
         return Json(self._message(message_id), status_code=202)
 
     @serves(operations.LIST_INBOX)
@@ -378,10 +323,10 @@ class Api(
         wait_s = min(query.wait, WAIT_S_MAX)
         if is_searched(query) or asked.caller.agreement_ids is not None:
             wanted = owned(inbox_page_filter(query), asked.caller)
-            found = await self._inbox.search(wanted, wait_s)
+            found = await self._served.inbox.search(wanted, wait_s)
         else:
             limit = max(1, min(page_limit(query.limit), query.up_to - query.after))
-            items = await self._inbox.read(query.after, limit, wait_s)
+            items = await self._served.inbox.read(query.after, limit, wait_s)
             found = Listing(items, items[-1].offset if len(items) == limit else None)
         found = up_to(query, found)
         async with self._readers:
@@ -392,14 +337,14 @@ class Api(
     ) -> Answer[inbox.InboxPage]:
         items = page.items
         if _wants_arrow(asked.request):
-            stream = inbox_stream(self._inbox.with_payloads(items))
+            stream = inbox_stream(self._served.inbox.with_payloads(items))
             return Bytes(stream, media_type=ARROW)
         if asked.query.payloads == "inline":
-            found = self._inbox.with_payloads(items)
+            found = self._served.inbox.with_payloads(items)
             shown = tuple(map(shapes.whole_inbox_shape, found))
         else:
             shown = tuple(map(shapes.inbox_shape, items))
-        last_offset, store_id = self._inbox.last_offset(), self._store_id()
+        last_offset, store_id = self._served.inbox.last_offset(), self._store_id()
         shown_page = inbox.InboxPage(
             items=shown,
             last_offset=last_offset,
@@ -417,14 +362,14 @@ class Api(
         body = asked.body
         processing = ProcessingState(body.processing)
         own = asked.caller.agreement_ids
-        moved = await self._inbox.report_range(body.after, body.up_to, processing, own)
+        moved = await self._served.inbox.report_range(body.after, body.up_to, processing, own)
         return Json(inbox.Moved(moved=moved))
 
     @serves(*(calls.get for calls in ITEM_CALLS))
     def get_inbox_item(self, asked: Asked[Any, Any, Nothing]) -> Answer[inbox.InboxItem]:
         """One received message, by its offset or by a MessageId that it alone has."""
         return Json(
-            shapes.inbox_shape(self._inbox.get(*item_of(asked), asked.caller.agreement_ids))
+            shapes.inbox_shape(self._served.inbox.get(*item_of(asked), asked.caller.agreement_ids))
         )
 
     @serves(*(calls.payload for calls in ITEM_CALLS))
@@ -432,15 +377,17 @@ class Api(
         """The bytes of one payload."""
         message_id, offset = item_of(asked)
         own = asked.caller.agreement_ids
-        stored = self._inbox.payload(message_id, asked.path.n, offset, own)
-        return payload_answer(stored, self._spool)
+        stored = self._served.inbox.payload(message_id, asked.path.n, offset, own)
+        return payload_answer(stored, self._served.spool)
 
     @serves(*(calls.report for calls in ITEM_CALLS))
     async def post_processing(self, asked: Asked[Any, Any, Processing]) -> Answer[inbox.InboxItem]:
         """The application's processing state."""
         processing = ProcessingState(asked.body.processing)
         message_id, offset = item_of(asked)
-        item = await self._inbox.report(message_id, processing, offset, asked.caller.agreement_ids)
+        item = await self._served.inbox.report(
+            message_id, processing, offset, asked.caller.agreement_ids
+        )
         return Json(shapes.inbox_shape(item))
 
     @serves(*(calls.refuse for calls in ITEM_CALLS))
@@ -448,7 +395,9 @@ class Api(
         """The application will not process a message."""
         reason = asked.body.reason or "refused by the application"
         message_id, offset = item_of(asked)
-        item = await self._inbox.refuse(message_id, reason, offset, asked.caller.agreement_ids)
+        item = await self._served.inbox.refuse(
+            message_id, reason, offset, asked.caller.agreement_ids
+        )
         return Json(shapes.inbox_shape(item))
 
     @serves(operations.LIST_NOTICES)
@@ -471,7 +420,7 @@ class Api(
     ) -> Answer[operating.PartnerPairs]:
         """Pairs with every partner."""
         del asked
-        return Json(operating.PartnerPairs(partners=self._operations.partners()))
+        return Json(operating.PartnerPairs(partners=self._served.operations.partners()))
 
     @serves(operations.SUSPEND_PARTNER)
     async def suspend_partner(
@@ -479,7 +428,7 @@ class Api(
     ) -> Answer[operating.PartnerPairs]:
         """Suspend sending."""
         reason = asked.body.reason or "asked for over the API"
-        partners = await self._operations.suspend(asked.path.partner, reason)
+        partners = await self._served.operations.suspend(asked.path.partner, reason)
         return Json(operating.PartnerPairs(partners=partners))
 
     @serves(operations.RESUME_PARTNER)
@@ -488,8 +437,8 @@ class Api(
     ) -> Answer[operating.ResumedPartner]:
         """Resume both directions, and with `unsent` send again what never left."""
         partner = asked.path.partner
-        partners = await self._operations.resume(partner)
-        resent = await self._operations.resend_unsent(partner) if asked.body.unsent else 0
+        partners = await self._served.operations.resume(partner)
+        resent = await self._served.operations.resend_unsent(partner) if asked.body.unsent else 0
         return Json(operating.ResumedPartner(partners=partners, resent=resent))
 
     @serves(operations.PING_PARTNER)
@@ -498,7 +447,7 @@ class Api(
     ) -> Answer[operating.Pings]:
         """Ask a partner whether it takes messages."""
         wait_s = min(asked.query.wait, WAIT_S_MAX)
-        pings = await self._operations.ping(asked.path.partner, wait_s)
+        pings = await self._served.operations.ping(asked.path.partner, wait_s)
         return Json(operating.Pings(pings=pings))
 
     @serves(operations.SET_DRAINING)
@@ -506,7 +455,7 @@ class Api(
         self, asked: Asked[Nothing, Nothing, Draining]
     ) -> Answer[operating.Draining]:
         """Whether partners that ask first are told to send nothing."""
-        self._operations.set_draining(is_draining=asked.body.draining)
+        self._served.operations.set_draining(is_draining=asked.body.draining)
         return Json(asked.body)
 
     @serves(operations.LIST_INCIDENTS)
@@ -518,7 +467,7 @@ class Api(
         page = snapshot.search(paged(incident_filter(asked.query), asked.query))
         incidents = tuple(
             shapes.incident_shape(
-                one, _concerned(snapshot, one), self._operations.name_of(one.role, one.pair)
+                one, _concerned(snapshot, one), self._served.operations.name_of(one.role, one.pair)
             )
             for one in page.items
         )
@@ -561,33 +510,33 @@ class Api(
     async def publish(self, asked: Asked[Nothing, Nothing, Nothing]) -> Answer[operating.Published]:
         """Publish the new journal rows."""
         del asked
-        return Json(operating.Published(published=await self._operations.publish()))
+        return Json(operating.Published(published=await self._served.operations.publish()))
 
     @serves(operations.GET_HEALTH)
     async def healthz(self, asked: Asked[Nothing, Nothing, Nothing]) -> Answer[operating.Health]:
         """Alive."""
         del asked
-        return Json(self._operations.health())
+        return Json(self._served.operations.health())
 
     @serves(operations.GET_READINESS)
     async def readyz(self, asked: Asked[Nothing, Nothing, Nothing]) -> Answer[operating.Readiness]:
         """Taking work."""
         del asked
-        is_ready = self._operations.is_ready
+        is_ready = self._served.operations.is_ready
         return Json(operating.Readiness(ready=is_ready), status_code=200 if is_ready else 503)
 
     @serves(operations.GET_METRICS)
     def metrics(self, asked: Asked[Nothing, Nothing, Nothing]) -> Answer[str]:
         """Prometheus text."""
         del asked
-        text, content_type = self._operations.metrics()
+        text, content_type = self._served.operations.metrics()
         return Bytes(text, media_type=content_type)
 
     @serves(operations.GET_DOCUMENT)
     async def openapi(self, asked: Asked[Nothing, Nothing, Nothing]) -> Answer[dict[str, Any]]:
         """The description of this API."""
         del asked
-        return Bytes(self._documents[self._keys.are_needed], media_type=JSON)
+        return Bytes(self._documents[self._served.keys.are_needed], media_type=JSON)
 
 
 def _wants_arrow(request: Request) -> bool:

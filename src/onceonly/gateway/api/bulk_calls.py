@@ -13,8 +13,8 @@ from onceonly.api.operation import Nothing
 from onceonly.gateway.api.answers import Answer, Json, ascii_json
 from onceonly.gateway.api.list_calls import message_filter
 from onceonly.gateway.api.reading import needed_reason, page_limit
+from onceonly.gateway.api.served import Served
 from onceonly.gateway.api.serving import Asked, serves
-from onceonly.gateway.application.bulk import Bulks
 from onceonly.gateway.shapes import instant, message_shape, text_of, word
 from onceonly.store.contract.bulk import Bulk, BulkAction, BulkItem
 from onceonly.store.contract.entries import OutboundView
@@ -26,7 +26,7 @@ class BulkCalls:
     Methods that are no coroutines read the store: the API runs them in threads.
     """
 
-    _bulks: Bulks
+    _served: Served
 
     @serves(operations.PREPARE_BULK)
     async def prepare_bulk(
@@ -34,31 +34,31 @@ class BulkCalls:
     ) -> Answer[bulk.BulkDetail]:
         """Select the messages, and show how many and which."""
         body = asked.body
-        prepared = await self._bulks.prepare(
+        prepared = await self._served.bulks.prepare(
             BulkAction(body.do),
             needed_reason(body.reason),
             ascii_json(body.where).decode("ascii"),
             message_filter(body.where),
         )
-        samples = await self._bulks.samples_of(prepared.number)
+        samples = await self._served.bulks.samples_of(prepared.number)
         return Json(_detail(prepared, samples), status_code=201)
 
     @serves(operations.START_BULK)
     async def start_bulk(self, asked: Asked[BulkPath, Nothing, StartBulk]) -> Answer[bulk.Bulk]:
         """Begin to work on it, or go on."""
-        started = await self._bulks.start(asked.path.number, asked.body.count)
+        started = await self._served.bulks.start(asked.path.number, asked.body.count)
         return Json(_bulk(started), status_code=202)
 
     @serves(operations.STOP_BULK)
     async def stop_bulk(self, asked: Asked[BulkPath, Nothing, Nothing]) -> Answer[bulk.Bulk]:
         """Do no more of it."""
-        return Json(_bulk(await self._bulks.stop(asked.path.number)))
+        return Json(_bulk(await self._served.bulks.stop(asked.path.number)))
 
     @serves(operations.LIST_BULKS)
     def list_bulks(self, asked: Asked[Nothing, BulkQuery, Nothing]) -> Answer[bulk.BulkPage]:
         """What was prepared and is not forgotten."""
         limit = page_limit(asked.query.limit)
-        found = self._bulks.list(asked.query.after, limit)
+        found = self._served.bulks.list(asked.query.after, limit)
         next_after = found[-1].number if len(found) == limit else None
         return Json(bulk.BulkPage(bulks=tuple(map(_bulk, found)), next_after=next_after))
 
@@ -66,7 +66,7 @@ class BulkCalls:
     def get_bulk(self, asked: Asked[BulkPath, Nothing, Nothing]) -> Answer[bulk.BulkDetail]:
         """How far it is."""
         number = asked.path.number
-        return Json(_detail(self._bulks.find(number), self._bulks.samples(number)))
+        return Json(_detail(self._served.bulks.find(number), self._served.bulks.samples(number)))
 
     @serves(operations.LIST_BULK_RESULTS)
     def list_bulk_results(
@@ -74,7 +74,7 @@ class BulkCalls:
     ) -> Answer[bulk.BulkItemPage]:
         """What became of each message."""
         limit = page_limit(asked.query.limit)
-        found = self._bulks.results(asked.path.number, asked.query.after, limit)
+        found = self._served.bulks.results(asked.path.number, asked.query.after, limit)
         next_after = found[-1].item if len(found) == limit else None
         return Json(bulk.BulkItemPage(results=tuple(map(_item, found)), next_after=next_after))
 

@@ -14,10 +14,10 @@ from onceonly.api.operation import Nothing
 from onceonly.gateway import shapes
 from onceonly.gateway.api.answers import Answer, Json
 from onceonly.gateway.api.reading import page_limit
+from onceonly.gateway.api.served import Served
 from onceonly.gateway.api.serving import Asked, serves
 from onceonly.gateway.application.conditions import Conditions, ages_of
-from onceonly.gateway.application.operations import Operations
-from onceonly.gateway.application.statistics import ListedRow, Statistics
+from onceonly.gateway.application.statistics import ListedRow
 from onceonly.message.event import Event
 from onceonly.message.instant import US_PER_S
 from onceonly.store.contract.counters import (
@@ -41,15 +41,15 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 class CounterCalls:
     """The routes to counters and rare rows, of the API that has them."""
 
-    _statistics: Statistics
-    _conditions: Conditions
-    _operations: Operations
+    _served: Served
 
     @serves(watching.GET_CONDITION)
     def get_condition(self, asked: Asked[Nothing, Nothing, Nothing]) -> Answer[Condition]:
         """How the gateway is."""
         del asked
-        return Json(_condition_shape(self._conditions, is_ready=self._operations.is_ready))
+        return Json(
+            _condition_shape(self._served.conditions, is_ready=self._served.operations.is_ready)
+        )
 
     @serves(watching.GET_COUNTERS)
     def get_counters(
@@ -57,9 +57,11 @@ class CounterCalls:
     ) -> Answer[counters.Counters]:
         """What happened over time."""
         query, span = asked.query, Span(asked.query.step)
-        until_at = self._statistics.now_at() if query.until is None else when(query.until)
+        until_at = self._served.statistics.now_at() if query.until is None else when(query.until)
         since_at = until_at - USUAL_US[span] if query.since is None else when(query.since)
-        found = self._statistics.count(span, query.agreement, span.begin_of(since_at), until_at)
+        found = self._served.statistics.count(
+            span, query.agreement, span.begin_of(since_at), until_at
+        )
         return Json(
             counters.Counters(
                 step=query.step,
@@ -92,7 +94,7 @@ class CounterCalls:
             before=END if query.before is None else query.before,
             limit=page_limit(query.limit),
         )
-        found = self._statistics.list_rare(wanted, event)
+        found = self._served.statistics.list_rare(wanted, event)
         return Json(
             counters.ExceptionPage(
                 exceptions=tuple(map(_event_shape, found.rows)),

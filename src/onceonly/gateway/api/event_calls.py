@@ -26,9 +26,9 @@ from onceonly.gateway.api.answers import Answer, Json, ascii_json
 from onceonly.gateway.api.declared import from_texts
 from onceonly.gateway.api.endpoint import ABORT
 from onceonly.gateway.api.reading import page_limit
+from onceonly.gateway.api.served import Served
 from onceonly.gateway.api.serving import Asked, serves
-from onceonly.gateway.application.following import Following, Found, Wanted
-from onceonly.gateway.application.sent import SentMessages
+from onceonly.gateway.application.following import Found, Wanted
 from onceonly.store.contract.store import Snapshot
 
 HEARTBEAT_S: Final = 15.0
@@ -52,9 +52,8 @@ _LAST_EVENT: Final = "last-event-id"
 class EventCalls(ABC):
     """The route /v1/events, and the wait for what becomes of one message, of the API."""
 
-    _following: Following
+    _served: Served
     _readers: asyncio.Semaphore
-    _sent: SentMessages
 
     @property
     @abstractmethod
@@ -80,11 +79,11 @@ class EventCalls(ABC):
         after = query.after if last_seen is None else last_seen
         if asked.request.method == "GET" and EVENTS in asked.request.headers.get("accept", ""):
             with ExitStack() as stack:
-                stack.enter_context(self._following.follower())
-                at = await self._following.begin(after)
+                stack.enter_context(self._served.following.follower())
+                at = await self._served.following.begin(after)
                 return _Stream(self._written(wanted, at), stack.pop_all())
-        with self._following.follower():
-            at = await self._following.begin(after)
+        with self._served.following.follower():
+            at = await self._served.following.begin(after)
             found = await self._poll(wanted, at, min(query.wait, WAIT_S_MAX))
         page = _cut(found, page_limit(query.limit))
         store_id = await asyncio.to_thread(self._store_id)
@@ -103,13 +102,13 @@ class EventCalls(ABC):
 
         if not wait_s:
             return Json(await look())
-        return Json(await self._following.until(message_id, look, is_over, wait_s))
+        return Json(await self._served.following.until(message_id, look, is_over, wait_s))
 
     def _detail(self, message_id: str) -> messages.MessageDetail:
         message = self._message(message_id)
         records = self._snapshot.list_journal_of(message.message_id)
-        payloads = self._sent.describe(message.message_id)
-        ahead = self._sent.outlook(message.message_id)
+        payloads = self._served.sent.describe(message.message_id)
+        ahead = self._served.sent.outlook(message.message_id)
         return shapes.detail_shape(message, records, payloads, ahead)
 
     async def _poll(self, wanted: Wanted, after: int, wait_s: float) -> Found:
@@ -117,7 +116,7 @@ class EventCalls(ABC):
         until, at = loop.time() + wait_s, after
         while True:
             left_s = max(0.0, until - loop.time())
-            found = await self._following.next(wanted, at, left_s)
+            found = await self._served.following.next(wanted, at, left_s)
             if found is None:
                 return Found((), at)
             is_over = found.last == at and not left_s
@@ -132,7 +131,7 @@ class EventCalls(ABC):
         spoken_at = loop.time()
         while True:
             left_s = max(0.0, spoken_at + HEARTBEAT_S - loop.time())
-            found = await self._following.next(wanted, at, left_s)
+            found = await self._served.following.next(wanted, at, left_s)
             if found is None:
                 return
             at = found.last

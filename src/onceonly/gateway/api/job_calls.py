@@ -32,14 +32,14 @@ from onceonly.gateway.api.declared import checked, fields_of, from_members
 from onceonly.gateway.api.list_calls import job_filter, paged
 from onceonly.gateway.api.ownership import owned
 from onceonly.gateway.api.reading import page_limit, parsed, submission, too_large
+from onceonly.gateway.api.served import Served
 from onceonly.gateway.api.serving import Asked, serves
-from onceonly.gateway.application.jobs import Jobs, StagedRow
+from onceonly.gateway.application.jobs import StagedRow
 from onceonly.gateway.application.submissions import Part, Submission
 from onceonly.message.errors import LocalError
 from onceonly.message.word import changed
 from onceonly.store.contract.jobs import RowOutcome
-from onceonly.store.contract.store import Store
-from onceonly.store.spool import Sink, Spool
+from onceonly.store.spool import Sink
 
 ROWS_MAX = 1_000
 """Most rows of one request: about 60 ms of staging, which is one step."""
@@ -56,10 +56,7 @@ class JobCalls(ABC):
     Methods that are no coroutines read the store: the API runs them in threads.
     """
 
-    _store: Store
-    _spool: Spool
-    _jobs: Jobs
-    _payload_bytes_max: int
+    _served: Served
 
     @abstractmethod
     def _submission(
@@ -75,7 +72,7 @@ class JobCalls(ABC):
         path, query = asked.path, asked.query
         async with self._submission(asked.request, path.message_id) as submission:
             row = StagedRow(submission, query.row, path.message_id)
-            [answer] = await self._jobs.stage(path.job, [row], query.run, query.attempt)
+            [answer] = await self._served.jobs.stage(path.job, [row], query.run, query.attempt)
         if answer.error is not None:
             raise answer.error
         is_new = answer.outcome is RowOutcome.ACCEPTED
@@ -95,7 +92,7 @@ class JobCalls(ABC):
         try:
             own = asked.caller.agreement_ids
             rows = [self._staged_row(row, sinks, own) for row in _rows_of(body)]
-            answers = await self._jobs.stage(job, rows, query.run, query.attempt)
+            answers = await self._served.jobs.stage(job, rows, query.run, query.attempt)
         finally:
             for sink in sinks:
                 sink.discard()
@@ -124,13 +121,13 @@ class JobCalls(ABC):
         elif row.payloads is not None and any(one is not UNSET for one in own):
             raise LocalError("InvalidField", "a row has one payload of its own, or payloads")
         parts: list[Part] = []
-        room = self._payload_bytes_max
+        room = self._served.payload_bytes_max
         for payload in listed:
             content = _content(payload)
             room -= len(content)
             if room < 0:
-                raise too_large(self._payload_bytes_max)
-            sink = self._spool.open_sink()
+                raise too_large(self._served.payload_bytes_max)
+            sink = self._served.spool.open_sink()
             sinks.append(sink)
             sink.write(content)
             parts.append(Part(sink, payload.content_type or _USUAL_TYPE, payload.name or ""))
@@ -139,7 +136,7 @@ class JobCalls(ABC):
     @serves(operations.LIST_JOBS)
     def list_jobs(self, asked: Asked[Nothing, JobsQuery, Nothing]) -> Answer[jobs.JobPage]:
         """A page of jobs with their counts."""
-        page = self._jobs.list_page(
+        page = self._served.jobs.list_page(
             owned(paged(job_filter(asked.query), asked.query), asked.caller)
         )
         items = tuple(shapes.job_shape(job, counts) for job, counts in page.items)
@@ -148,14 +145,14 @@ class JobCalls(ABC):
     @serves(operations.GET_JOB)
     def get_job(self, asked: Asked[AnyJobPath, Nothing, Nothing]) -> Answer[jobs.Job]:
         """One job and its counts."""
-        job, counts = self._jobs.get(asked.path.job)
+        job, counts = self._served.jobs.get(asked.path.job)
         return Json(shapes.job_shape(job, counts))
 
     @serves(operations.LIST_REJECTS)
     def list_rejects(self, asked: Asked[AnyJobPath, PageQuery, Nothing]) -> Answer[jobs.RejectPage]:
         """A page of the rows that were rejected, and why."""
         limit, after = page_limit(asked.query.limit), asked.query.after - 1
-        rows = self._store.snapshot().list_rejects(asked.path.job, after, limit)
+        rows = self._served.store.snapshot().list_rejects(asked.path.job, after, limit)
         next_after = rows[-1].row + 1 if len(rows) == limit else None
         rejects = tuple(map(shapes.reject_shape, rows))
         return Json(jobs.RejectPage(rejects=rejects, next_after=next_after))
@@ -166,14 +163,16 @@ class JobCalls(ABC):
     ) -> Answer[jobs.ReleasedJob]:
         """Send what is staged; answers without counts, which take their time."""
         query = asked.query
-        job = await self._jobs.release(asked.path.job, query.run, query.staged)
+        job = await self._served.jobs.release(asked.path.job, query.run, query.staged)
         return Json(shapes.release_shape(job))
 
     @serves(operations.DROP_JOB)
     async def drop_job(self, asked: Asked[JobPath, NamedRunQuery, Nothing]) -> Answer[jobs.Dropped]:
         """Forget what is staged and not released."""
         job = asked.path.job
-        return Json(jobs.Dropped(job=job, dropped=await self._jobs.drop(job, asked.query.run)))
+        return Json(
+            jobs.Dropped(job=job, dropped=await self._served.jobs.drop(job, asked.query.run))
+        )
 
 
 def _rows_of(body: bytes) -> list[dict[str, Any]]:

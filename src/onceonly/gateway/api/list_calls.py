@@ -17,6 +17,7 @@ from onceonly.gateway import shapes
 from onceonly.gateway.api.answers import Answer, Json
 from onceonly.gateway.api.ownership import owned
 from onceonly.gateway.api.reading import page_limit
+from onceonly.gateway.api.served import Served
 from onceonly.gateway.api.serving import Asked, serves
 from onceonly.message.errors import ErrorCode
 from onceonly.message.event import Event
@@ -34,7 +35,6 @@ from onceonly.store.contract.listing import (
     Listing,
     NoticeFilter,
 )
-from onceonly.store.contract.store import Store
 
 E = TypeVar("E", bound=Excerpt)
 
@@ -60,7 +60,7 @@ class ListCalls:
     Methods that are no coroutines read the store: the API runs them in threads.
     """
 
-    _store: Store
+    _served: Served
 
     @serves(operations.LIST_MESSAGES)
     def list_messages(
@@ -68,7 +68,7 @@ class ListCalls:
     ) -> Answer[messages.MessagePage]:
         """A page of outbound messages."""
         wanted = owned(paged(message_filter(asked.query), asked.query), asked.caller)
-        page = self._store.snapshot().list_messages(wanted)
+        page = self._served.store.snapshot().list_messages(wanted)
         items = tuple(shapes.message_shape(view, None, None) for view in page.messages)
         shown = messages.MessagePage(messages=items, next_after=page.next_after, is_cut=page.is_cut)
         return Json(shown)
@@ -79,28 +79,30 @@ class ListCalls:
     ) -> Answer[lists.Count]:
         """How many outbound messages there are."""
         return _counted(
-            self._store.snapshot().count_messages(owned(message_filter(asked.query), asked.caller))
+            self._served.store.snapshot().count_messages(
+                owned(message_filter(asked.query), asked.caller)
+            )
         )
 
     @serves(counts.COUNT_INBOX)
     def count_inbox(self, asked: Asked[Nothing, InboxCriteria, Nothing]) -> Answer[lists.Count]:
         """How many received messages there are."""
         return _counted(
-            self._store.snapshot().count(owned(inbox_filter(asked.query), asked.caller))
+            self._served.store.snapshot().count(owned(inbox_filter(asked.query), asked.caller))
         )
 
     @serves(counts.COUNT_JOURNAL)
     def count_journal(self, asked: Asked[Nothing, JournalCriteria, Nothing]) -> Answer[lists.Count]:
         """How many journal rows there are."""
         return _counted(
-            self._store.snapshot().count(owned(journal_filter(asked.query), asked.caller))
+            self._served.store.snapshot().count(owned(journal_filter(asked.query), asked.caller))
         )
 
     @serves(counts.COUNT_NOTICES)
     def count_notices(self, asked: Asked[Nothing, NoticeCriteria, Nothing]) -> Answer[lists.Count]:
         """How many notices there are."""
         return _counted(
-            self._store.snapshot().count(owned(notice_filter(asked.query), asked.caller))
+            self._served.store.snapshot().count(owned(notice_filter(asked.query), asked.caller))
         )
 
     @serves(counts.COUNT_INCIDENTS)
@@ -109,14 +111,14 @@ class ListCalls:
     ) -> Answer[lists.Count]:
         """How many incidents there are."""
         return _counted(
-            self._store.snapshot().count(owned(incident_filter(asked.query), asked.caller))
+            self._served.store.snapshot().count(owned(incident_filter(asked.query), asked.caller))
         )
 
     @serves(counts.COUNT_JOBS)
     def count_jobs(self, asked: Asked[Nothing, JobCriteria, Nothing]) -> Answer[lists.Count]:
         """How many jobs there are."""
         wanted = owned(job_filter(asked.query), asked.caller)
-        return _counted(self._store.snapshot().count(wanted))
+        return _counted(self._served.store.snapshot().count(wanted))
 
 
 def message_filter(query: MessageCriteria) -> MessageFilter:

@@ -3,15 +3,15 @@
 from onceonly.api import configuration, upkeep
 from onceonly.api.operation import Nothing
 from onceonly.gateway.api.answers import Answer, Json
+from onceonly.gateway.api.served import Served
 from onceonly.gateway.api.serving import Asked, serves
-from onceonly.gateway.reload import Reload
 from onceonly.gateway.shapes import text_of
 
 
 class ReloadCalls:
     """What runs, and the call that reads the file again, of the API that has them."""
 
-    _reload: Reload
+    _served: Served
 
     @serves(upkeep.GET_CONFIGURATION)
     async def get_configuration(
@@ -19,7 +19,7 @@ class ReloadCalls:
     ) -> Answer[configuration.RunningConfiguration]:
         """Which file runs, and since when."""
         del asked
-        loaded, refused = self._reload.loaded, self._reload.refused
+        loaded, refused = self._served.reload.loaded, self._served.reload.refused
         running = loaded.configuration
         return Json(
             configuration.RunningConfiguration(
@@ -43,6 +43,6 @@ class ReloadCalls:
     ) -> Answer[configuration.Reloaded]:
         """Read the file again and take it over, or change nothing."""
         del asked
-        changed = await self._reload.reload("the API")
-        digest = self._reload.loaded.configuration.digest
+        changed = await self._served.reload.reload("the API")
+        digest = self._served.reload.loaded.configuration.digest
         return Json(configuration.Reloaded(changed=changed, digest=digest))

@@ -9,8 +9,8 @@ from onceonly.api.messages import MessagePath
 from onceonly.api.operation import Nothing
 from onceonly.api.sent import SentPayloadPath
 from onceonly.gateway.api.answers import Answer, Bytes, Json, sendable_type
+from onceonly.gateway.api.served import Served
 from onceonly.gateway.api.serving import Asked, serves
-from onceonly.gateway.application.sent import SentMessages
 from onceonly.store.contract.entries import StoredPayload
 from onceonly.store.spool import Spool
 
@@ -18,14 +18,13 @@ from onceonly.store.spool import Spool
 class SentCalls:
     """The routes to what was sent, of the API that has them."""
 
-    _sent: SentMessages
-    _spool: Spool
+    _served: Served
 
     @serves(watching.GET_SENT_PAYLOAD)
     def get_sent_payload(self, asked: Asked[SentPayloadPath, Nothing, Nothing]) -> Answer[bytes]:
         """The bytes of one payload."""
-        stored = self._sent.payload(asked.path.message_id, asked.path.n)
-        return payload_answer(stored, self._spool)
+        stored = self._served.sent.payload(asked.path.message_id, asked.path.n)
+        return payload_answer(stored, self._served.spool)
 
     @serves(watching.GET_SENT_HEADER)
     def get_sent_header(
@@ -33,7 +32,7 @@ class SentCalls:
     ) -> Answer[sent.SentHeader]:
         """The header document as it left, raw and in its parts."""
         message_id = asked.path.message_id
-        found = self._sent.header(message_id)
+        found = self._served.sent.header(message_id)
         return Json(
             sent.SentHeader(
                 message_id=message_id,

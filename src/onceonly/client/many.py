@@ -1,4 +1,4 @@
-"""Calls of the client about many messages: what happens, and actions in bulk.
+"""Calls of the client about many messages: actions in bulk, what happens, folders and webhooks.
 
 Knows what is asked and what is answered; must not know how a call gets to the gateway.
 """
@@ -57,7 +57,7 @@ PAUSE_S_MAX: Final = 5.0
 _NOTHING: Final = Nothing()
 
 
-class BulkCalls(ABC):
+class BulkMethods(ABC):
     """Actions on many messages."""
 
     @abstractmethod
@@ -109,7 +109,7 @@ class BulkCalls(ABC):
             after = page.next_after
 
 
-class EventCalls(ABC):
+class EventMethods(ABC):
     """What happens."""
 
     @abstractmethod
@@ -191,7 +191,7 @@ def _events_query(
     return EventsQuery(after=after, kinds=named, partner=partner, **more)
 
 
-class FolderCalls(ABC):
+class FolderMethods(ABC):
     """How what leaves and comes beside the API stands: by folders, and by webhooks."""
 
     @abstractmethod

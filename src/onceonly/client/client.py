@@ -1,8 +1,4 @@
-"""A small client of the application API: what the command line, Spark and tests use.
-
-It knows HTTP and the API's declared types (`onceonly.api`), nothing of the gateway's inside. A
-member that a newer gateway has beside those of this version is left out.
-"""
+"""The client itself: what an application and an operator ask, each one method."""
 
 import json
 import ssl
@@ -64,25 +60,23 @@ from onceonly.api.operating import (
 from onceonly.api.operation import ARROW, LINES, A, B, Nothing, Operation, P, Q
 from onceonly.api.purge import PurgeBegun, PurgePreview
 from onceonly.api.sent import SentPayloadPath
-from onceonly.api.watching import GET_SENT_PAYLOAD, WatchingCalls
+from onceonly.api.watching import GET_SENT_PAYLOAD
 from onceonly.api.words import ProcessingState
-from onceonly.call import (
-    GatewayUnreachable,
+from onceonly.client.call import (
     HttpCall,
     authorization,
     checked_address,
     line,
     unexpected,
 )
-from onceonly.calls import BulkCalls, EventCalls, FolderCalls
-from onceonly.client_keys import KeyMethods
-from onceonly.client_lists import ListMethods
+from onceonly.client.keys import KeyMethods
+from onceonly.client.lists import ListMethods
+from onceonly.client.many import BulkMethods, EventMethods, FolderMethods
+from onceonly.client.watching import WatchingMethods
 from onceonly.documents import Document, Form
 from onceonly.message.errors import LocalError
 from onceonly.message.identity import JOB_NAME, is_job_name
 from onceonly.message.word import Word
-
-__all__ = ["Client", "Document", "End", "GatewayUnreachable"]
 
 TIMEOUT_S = 60.0
 """Longest silence of the gateway before a call counts as unreachable."""
@@ -101,7 +95,7 @@ class End(NamedTuple):
     """None before the store's first row, and from gateways that do not say."""
 
 
-class Client(ListMethods, BulkCalls, EventCalls, FolderCalls, KeyMethods, WatchingCalls):
+class Client(ListMethods, BulkMethods, EventMethods, FolderMethods, KeyMethods, WatchingMethods):
     """Calls one gateway. Use as a context manager.
 
     Every call raises `GatewayUnreachable`, or `LocalError` with the name that the gateway gave;
