@@ -36,6 +36,7 @@ from onceonly.gateway.lake_files import make_folders, reader_of
 from onceonly.gateway.mail import AutomaticMail
 from onceonly.gateway.office import Office
 from onceonly.gateway.open_files import spool_of
+from onceonly.gateway.outside import Outside
 from onceonly.gateway.publish import publish
 from onceonly.gateway.purge import Purge, Retention
 from onceonly.gateway.refusals import Refusals
@@ -90,8 +91,7 @@ class Gateway:
     clock: Clock
     tasks: Tasks
     backups: Backups
-    folders: Folders
-    webhooks: Webhooks
+    outside: Outside
     api: Api
     access: Access
 
@@ -181,8 +181,10 @@ def join(
         bugs=bugs,
     )
     backups = _backups(configuration, store, office, tasks)
-    folders = _folders(configuration, desk, submissions, around.spool, tasks, bugs)
-    webhooks = _webhooks(configuration, desk, tasks, bugs)
+    outside = Outside(
+        _folders(configuration, desk, submissions, around.spool, tasks, bugs),
+        _webhooks(configuration, desk, tasks, bugs),
+    )
     return Gateway(
         configuration=configuration,
         store=store,
@@ -207,8 +209,7 @@ def join(
         clock=around.clock,
         tasks=tasks,
         backups=backups,
-        folders=folders,
-        webhooks=webhooks,
+        outside=outside,
         api=Api(
             store=store,
             spool=around.spool,
@@ -219,8 +220,7 @@ def join(
             bulks=bulks,
             operations=operations,
             backups=backups,
-            folders=folders,
-            webhooks=webhooks,
+            outside=outside,
             payload_bytes_max=configuration.payload_bytes_max,
         ),
         access=Access(

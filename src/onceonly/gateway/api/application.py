@@ -81,8 +81,7 @@ from onceonly.gateway.application.jobs import Jobs
 from onceonly.gateway.application.operations import Operations
 from onceonly.gateway.application.submissions import Part, Submission, Submissions
 from onceonly.gateway.backups import Backups
-from onceonly.gateway.folders.folders import Folders
-from onceonly.gateway.webhooks.webhooks import Webhooks
+from onceonly.gateway.outside import Outside
 from onceonly.message.errors import LocalError
 from onceonly.message.identity import Pair
 from onceonly.protocol.receiving import ProcessingState
@@ -117,8 +116,7 @@ class Api(ListCalls, JobCalls, BackupCalls, FolderCalls, WebhookCalls, EventCall
         bulks: Bulks,
         operations: Operations,
         backups: Backups,
-        folders: Folders,
-        webhooks: Webhooks,
+        outside: Outside,
         payload_bytes_max: int,
     ) -> None:
         self._store = store
@@ -130,8 +128,7 @@ class Api(ListCalls, JobCalls, BackupCalls, FolderCalls, WebhookCalls, EventCall
         self._bulks = bulks
         self._operations = operations
         self._backups = backups
-        self._folders = folders
-        self._webhooks = webhooks
+        self._outside = outside
         self._payload_bytes_max = payload_bytes_max
         self._readers = asyncio.Semaphore(READERS_MAX)
 

@@ -5,13 +5,13 @@ from onceonly.api.folder_operations import LIST_FOLDERS
 from onceonly.api.operation import Nothing
 from onceonly.gateway.api.answers import Answer, Json
 from onceonly.gateway.api.serving import Asked, serves
-from onceonly.gateway.folders.folders import Folders
+from onceonly.gateway.outside import Outside
 
 
 class FolderCalls:
     """The route /v1/folders, of the API that has it."""
 
-    _folders: Folders
+    _outside: Outside
 
     @serves(LIST_FOLDERS)
     async def list_folders(
@@ -19,4 +19,4 @@ class FolderCalls:
     ) -> Answer[shapes.FolderList]:
         """How the folders stand."""
         del asked
-        return Json(self._folders.list_shapes())
+        return Json(self._outside.folders.list_shapes())

@@ -7,20 +7,20 @@ from onceonly.api.webhooks import DeliveriesQuery, DeliveryPath, WebhookPath
 from onceonly.gateway.api.answers import Answer, Json
 from onceonly.gateway.api.reading import page_limit
 from onceonly.gateway.api.serving import Asked, serves
-from onceonly.gateway.webhooks.webhooks import Webhooks
+from onceonly.gateway.outside import Outside
 from onceonly.store.contract.webhooks import DeliveryState
 
 
 class WebhookCalls:
     """The routes under /v1/webhooks, of the API that has them."""
 
-    _webhooks: Webhooks
+    _outside: Outside
 
     @serves(LIST_WEBHOOKS)
     def list_webhooks(self, asked: Asked[Nothing, Nothing, Nothing]) -> Answer[shapes.WebhookList]:
         """How every webhook stands."""
         del asked
-        return Json(self._webhooks.list_shapes())
+        return Json(self._outside.webhooks.list_shapes())
 
     @serves(LIST_DELIVERIES)
     def list_deliveries(
@@ -30,7 +30,7 @@ class WebhookCalls:
         query = asked.query
         state = None if query.state is None else DeliveryState(query.state)
         limit = page_limit(query.limit)
-        page = self._webhooks.list_deliveries(asked.path.webhook, query.after, limit, state)
+        page = self._outside.webhooks.list_deliveries(asked.path.webhook, query.after, limit, state)
         return Json(page)
 
     @serves(REPLAY_DELIVERY)
@@ -38,5 +38,5 @@ class WebhookCalls:
         self, asked: Asked[DeliveryPath, Nothing, Nothing]
     ) -> Answer[shapes.Delivery]:
         """Tell an event once more."""
-        found = await self._webhooks.replay(asked.path.webhook, asked.path.seq)
+        found = await self._outside.webhooks.replay(asked.path.webhook, asked.path.seq)
         return Json(found, status_code=202)
