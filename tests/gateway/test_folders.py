@@ -42,7 +42,7 @@ async def test_a_gateway_works_in_its_folders(tmp_path, peer, box):
         orders, invoices = answer["folders"]
         assert (orders["id"], orders["kind"], orders["trouble"]) == ("orders", "pickup", None)
         assert (invoices["id"], invoices["kind"]) == ("invoices", "drop")
-        alive.parts.folders.stop()
+        alive.parts.outside.stop()
         await alive.everything_said()
         assert "not-there" in (await alive.get("/v1/folders"))["folders"][1]["trouble"]
     finally:

@@ -38,6 +38,7 @@ from onceonly.store.contract.conditions import StoreFailed, StoreFull, StoreRefu
 from onceonly.store.contract.counters import Span
 from onceonly.store.contract.entries import Role
 from onceonly.store.contract.jobs import RowOutcome
+from onceonly.store.contract.webhooks import DeliveryState
 from onceonly.store.sqlite.mapping import Way
 from onceonly.store.sqlite.migrate import get_version, read_migrations
 from onceonly.store.sqlite.queries import SQL, SQL_FILES, parse_queries
@@ -79,6 +80,7 @@ CHECKED_WORDS = {
     ("bulk", "action"): BulkAction,
     ("bulk", "state"): BulkState,
     ("bulk_item", "outcome"): ItemOutcome,
+    ("delivery", "state"): DeliveryState,
 }
 
 

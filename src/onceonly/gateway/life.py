@@ -47,8 +47,7 @@ class Life:
         gateway.bulks.resume()
         await self._look_for_what_is_due()
         gateway.operations.is_ready = True
-        gateway.folders.start()
-        gateway.webhooks.start()
+        gateway.outside.start()
 
     async def live(self, stop: asyncio.Event) -> None:
         """Look for what is due, publish and purge, until `stop` is set; then return."""
@@ -67,8 +66,7 @@ class Life:
                 purge_at = loop.time() + self._configuration.purge_interval_s
                 gateway.tasks.start(self._purge(), place="purging")
         gateway.operations.is_ready = False
-        gateway.folders.stop()
-        gateway.webhooks.stop()
+        gateway.outside.stop()
         gateway.following.close()
         gateway.desk.drain()
 

@@ -43,6 +43,7 @@ from onceonly.gateway.lake_files import make_folders, reader_of
 from onceonly.gateway.mail import AutomaticMail
 from onceonly.gateway.office import Office
 from onceonly.gateway.open_files import spool_of
+from onceonly.gateway.outside import Outside
 from onceonly.gateway.publish import publish
 from onceonly.gateway.purge import Purge, Retention
 from onceonly.gateway.refusals import Refusals
@@ -99,8 +100,7 @@ class Gateway:
     clock: Clock
     tasks: Tasks
     backups: Backups
-    folders: Folders
-    webhooks: Webhooks
+    outside: Outside
     counting: Counting
     api: Api
     access: Access
@@ -211,8 +211,7 @@ def join(
         clock=around.clock,
         tasks=tasks,
         backups=served.backups,
-        folders=served.folders,
-        webhooks=served.webhooks,
+        outside=served.outside,
         counting=Counting(office=office, bugs=bugs),
         api=Api(served),
         access=_access(configuration, served.keys, denials),
@@ -258,8 +257,10 @@ def _join_served(  # noqa: PLR0913 - because the API is the face of all these pa
         ),
         operations=operations,
         backups=_backups(configuration, store, office, tasks),
-        folders=_folders(configuration, desk, submissions, spool, tasks, bugs),
-        webhooks=_webhooks(configuration, desk, tasks, bugs),
+        outside=Outside(
+            _folders(configuration, desk, submissions, spool, tasks, bugs),
+            _webhooks(configuration, desk, tasks, bugs),
+        ),
         office=office,
         keys=_keys(configuration, office, tasks),
         reload=_reload(configuration, desk, office, purge, around),

@@ -19,4 +19,4 @@ class FolderCalls:
     ) -> Answer[shapes.FolderList]:
         """How the folders stand."""
         del asked
-        return Json(self._served.folders.list_shapes())
+        return Json(self._served.outside.folders.list_shapes())

@@ -12,13 +12,12 @@ from onceonly.gateway.application.sent import SentMessages
 from onceonly.gateway.application.statistics import Statistics
 from onceonly.gateway.application.submissions import Submissions
 from onceonly.gateway.backups import Backups
-from onceonly.gateway.folders.folders import Folders
 from onceonly.gateway.keys import Keys
 from onceonly.gateway.office import Office
+from onceonly.gateway.outside import Outside
 from onceonly.gateway.purge import Purge
 from onceonly.gateway.reload import Reload
 from onceonly.gateway.tasks import Tasks
-from onceonly.gateway.webhooks.webhooks import Webhooks
 from onceonly.store.contract.store import Store
 from onceonly.store.spool import Spool
 
@@ -36,8 +35,7 @@ class Served:
     bulks: Bulks
     operations: Operations
     backups: Backups
-    folders: Folders
-    webhooks: Webhooks
+    outside: Outside
     office: Office
     keys: Keys
     reload: Reload

@@ -20,7 +20,7 @@ class WebhookCalls:
     def list_webhooks(self, asked: Asked[Nothing, Nothing, Nothing]) -> Answer[shapes.WebhookList]:
         """How every webhook stands."""
         del asked
-        return Json(self._served.webhooks.list_shapes())
+        return Json(self._served.outside.webhooks.list_shapes())
 
     @serves(LIST_DELIVERIES)
     def list_deliveries(
@@ -30,7 +30,9 @@ class WebhookCalls:
         query = asked.query
         state = None if query.state is None else DeliveryState(query.state)
         limit = page_limit(query.limit)
-        page = self._served.webhooks.list_deliveries(asked.path.webhook, query.after, limit, state)
+        page = self._served.outside.webhooks.list_deliveries(
+            asked.path.webhook, query.after, limit, state
+        )
         return Json(page)
 
     @serves(REPLAY_DELIVERY)
@@ -38,5 +40,5 @@ class WebhookCalls:
         self, asked: Asked[DeliveryPath, Nothing, Nothing]
     ) -> Answer[shapes.Delivery]:
         """Tell an event once more."""
-        found = await self._served.webhooks.replay(asked.path.webhook, asked.path.seq)
+        found = await self._served.outside.webhooks.replay(asked.path.webhook, asked.path.seq)
         return Json(found, status_code=202)

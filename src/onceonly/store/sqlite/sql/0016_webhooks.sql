@@ -8,7 +8,8 @@ CREATE TABLE webhook (
 CREATE TABLE delivery (
   webhook TEXT NOT NULL,
   seq INTEGER NOT NULL,
-  state TEXT NOT NULL CHECK (state IN ('pending', 'delivered', 'dead', 'replay')),
+  state TEXT NOT NULL CHECK (
+    state = 'pending' OR state = 'delivered' OR state = 'dead' OR state = 'replay'),
   attempts INTEGER NOT NULL,
   first_at INTEGER NOT NULL,
   last_at INTEGER,
