@@ -21,8 +21,11 @@ from onceonly.client import Client
 
 COLUMNS = (
     *("partner", "role", "state", "queued", "in_flight", "sequence_number", "reason"),
-    *("last_outcome", "state_since_at", "last_contact_at", "oldest_waiting_at", "first_try"),
-    *("ahead", "partner_name"),
+    *("last_outcome", "partner_name"),
+)
+LONG_COLUMNS = (
+    *COLUMNS,
+    *("state_since_at", "last_contact_at", "oldest_waiting_at", "first_try", "ahead"),
 )
 PING_COLUMNS = ("partner", "agreement", "outcome", "available", "partner_name")
 
@@ -32,7 +35,9 @@ def partner() -> None:
     """Partners: list, ping, suspend, resume, incidents."""
 
 
-def _print_pairs(pairs: Sequence[PartnerPair], output: str) -> None:
+def _print_pairs(
+    pairs: Sequence[PartnerPair], output: str, columns: Sequence[str] = COLUMNS
+) -> None:
     rows = [
         {
             **members(one),
@@ -44,7 +49,7 @@ def _print_pairs(pairs: Sequence[PartnerPair], output: str) -> None:
         }
         for one in pairs
     ]
-    print_rows(rows if output == "table" else pairs, COLUMNS, output)
+    print_rows(rows if output == "table" else pairs, columns, output)
 
 
 def _ahead(found: Waiting) -> str:
@@ -55,11 +60,20 @@ def _ahead(found: Waiting) -> str:
 
 
 @partner.command("list")
+@click.option("--long", "is_long", is_flag=True, help="Since when, last contact, what comes next.")
 @rows_option
 @gateway_command
-def list_partners(client: Client, output: str) -> None:
-    """List the pairs with every partner, both directions."""
-    _print_pairs(client.partners(), output)
+def list_partners(
+    client: Client,
+    is_long: bool,  # noqa: FBT001 - because click passes it by name
+    output: str,
+) -> None:
+    """List the pairs with every partner, both directions.
+
+    \b
+    onceonly partner list -c gateway.toml --long
+    """  # noqa: D301 - because click reads the backspace that keeps the lines apart
+    _print_pairs(client.partners(), output, LONG_COLUMNS if is_long else COLUMNS)
 
 
 @partner.command()
