@@ -70,6 +70,7 @@ _BY_STATUS = {
 }
 _BY_NAME = {
     "Ambiguous": Exit.USAGE,  # which of several items is meant, the caller can say at once
+    "ConfigurationRefused": Exit.USAGE,  # as at a start: the file has to be mended
     "Cancelled": Exit.NOT_FOUND,  # the application must take it as if it had never come
     "UnexpectedAnswer": Exit.UNEXPECTED,
 }
