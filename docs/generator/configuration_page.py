@@ -216,9 +216,9 @@ Once per program that is told what happens; see [Tell programs what happens](../
 
 ```toml
 [[webhook]]
-id          = "erp"
-url         = "https://erp.example/onceonly"
-secret_file = "erp.secret"
+id     = "erp"
+url    = "https://erp.example/onceonly"
+secret = {file = "erp.secret"}
 ```
 """
 

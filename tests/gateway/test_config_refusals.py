@@ -422,7 +422,7 @@ WRONG = {
         'secret = "whsec_!"',
         "secret = []",
         "secret = 7",
-        'secret_file = "beside"',
+        'secret = {file = "nowhere"}',
         "trusted = 1",
         "timeout = 0",
         "timeout = 301",
@@ -476,8 +476,8 @@ def test_a_webhook_has_a_secret_and_a_name_of_its_own(tmp_path):
     """Nothing is posted without a signature."""
     table = '[[webhook]]\nid = "erp"\nurl = "https://erp.example/hook"\n'
     _, reason = refusal(tmp_path, SMALLEST + table)
-    assert "set secret or secret_file" in reason
-    table += 'secret_file = "erp.secret"\n'
+    assert "secret" in reason
+    table += 'secret = "whsec_MDEyMzQ1Njc4OWFiY2RlZmdoaWprbG1u"\n'
     _, reason = refusal(tmp_path, SMALLEST + table + table)
     assert "there twice" in reason
 

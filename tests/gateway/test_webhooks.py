@@ -43,7 +43,6 @@ def wanted(url: str, **keys: Any) -> Webhook:
         "url": url,
         "kinds": USUAL_KINDS,
         "secrets": keys_of(SECRET),
-        "secret_file": None,
         "trusted": None,
         "timeout_s": 5,
         "give_up_after_s": 3600,
@@ -54,7 +53,7 @@ def wanted(url: str, **keys: Any) -> Webhook:
 async def told_by(alive: RunningGateway, webhook: Webhook) -> Told:
     """A webhook that has begun; nothing is posted until the test looks. It never waits."""
     poster = Poster(webhook.url, trusted=webhook.trusted, timeout_s=webhook.timeout_s)
-    told = Told(webhook, desk=alive.parts.desk, poster=poster, keys=webhook.keys())
+    told = Told(webhook, desk=alive.parts.desk, poster=poster, keys=webhook.secrets)
     await told.begin()
     return told
 
@@ -215,7 +214,9 @@ def configured(tmp_path, peer, receiver):
     """A gateway with a webhook whose secret is in a file."""
     path = write_configuration(tmp_path, [peer])
     (tmp_path / "secret").write_text(SECRET + "\n", "ascii")
-    table = f'[[webhook]]\nid = "erp"\nurl = "{receiver.url}?token=7"\nsecret_file = "secret"\n'
+    table = (
+        f'[[webhook]]\nid = "erp"\nurl = "{receiver.url}?token=7"\nsecret = {{file = "secret"}}\n'
+    )
     path.write_text(path.read_text("utf-8") + table, "utf-8")
     found = read_configuration(path)
     peer.gateway_uri = found.uri
@@ -250,16 +251,13 @@ async def test_a_gateway_tells_its_webhooks(configured, peer, receiver):
 
 
 async def test_a_check_finds_what_cannot_work(configured, tmp_path):
-    """A secret that is missing, certificates that are none, and plain http to elsewhere."""
+    """A secret that others can read, certificates that are none, and plain http to elsewhere."""
     assert [one for one in problems_of(configured) if "webhook" in one] == []
     (webhook,) = configured.webhooks
     (tmp_path / "secret").chmod(0o644)
     assert any(one.path.endswith("secret") for one in find_open(configured))
-    for broken in (
-        replace_one(configured, webhook, secret_file=tmp_path / "nowhere"),
-        replace_one(configured, webhook, trusted=tmp_path / "secret"),
-    ):
-        assert [one for one in problems_of(broken) if one.startswith("webhook erp: ")]
+    broken = replace_one(configured, webhook, trusted=tmp_path / "secret")
+    assert [one for one in problems_of(broken) if one.startswith("webhook erp: ")]
     plain = replace_one(configured, webhook, url="http://erp.example/hook")
     assert [one for one in warnings_of(plain) if one.startswith("webhook erp: ")]
 

@@ -47,9 +47,6 @@ def _found(configuration: Configuration) -> Iterator[OpenFile]:
         yield from _look(Path(configuration.lake), OTHERS, "o-rwx", is_deep=True)
     if configuration.has_secrets:
         yield from _look(configuration.path, OTHERS, "o-rwx")
-    for webhook in configuration.webhooks:
-        if webhook.secret_file is not None:
-            yield from _look(webhook.secret_file, OTHERS, "o-rwx")
     for tls in (configuration.tls, configuration.api_tls):
         if tls is not None and tls.key is not None:
             yield from _look(tls.key, OTHERS, "o-rwx")

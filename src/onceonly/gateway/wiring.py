@@ -398,7 +398,7 @@ def _webhooks(configuration: Configuration, desk: Desk, tasks: Tasks, bugs: Bugs
             one,
             desk=desk,
             poster=Poster(one.url, trusted=one.trusted, timeout_s=one.timeout_s),
-            keys=one.keys(),
+            keys=one.secrets,
         )
         for one in wanted
     ]

@@ -33,10 +33,11 @@ def _key_of(secret: str) -> bytes:
 
 
 def keys_of(value: Any) -> tuple[bytes, ...]:
-    """The keys of one secret or a list of a few. Raises `Illegal`."""
-    texts = value if isinstance(value, list) else [value]
-    if not 0 < len(texts) <= SECRETS_MAX or not all(isinstance(one, str) for one in texts):
-        raise read.Illegal(f"it is not one secret, or a list of up to {SECRETS_MAX}")
+    """The keys of a list, or of a text with blanks between them. Raises `Illegal`."""
+    texts = value.split() if isinstance(value, str) else value
+    is_list = isinstance(texts, list) and all(isinstance(one, str) for one in texts)
+    if not is_list or not 0 < len(texts) <= SECRETS_MAX:
+        raise read.Illegal(f"it is not one secret, or up to {SECRETS_MAX}")
     return tuple(map(_key_of, texts))
 
 
@@ -71,16 +72,11 @@ WEBHOOK_KEYS = table_of(
     Key(
         "secret",
         keys_of,
-        f"{_LEGAL}, or a list of up to {SECRETS_MAX}",
+        f'{_LEGAL}, a list of up to {SECRETS_MAX}, {{file = "PATH"}} or {{env = "NAME"}}, where '
+        "blanks separate them",
         "The key of the signature. With several, each signs, so that a key can be exchanged.",
         is_secret=True,
-        section="ours",
-    ),
-    Key(
-        "secret_file",
-        read.text,
-        "a path",
-        "A file with the secrets instead, one in a line, relative to this file.",
+        is_required=True,
         section="ours",
     ),
     Key(
