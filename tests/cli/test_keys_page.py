@@ -69,7 +69,7 @@ async def test_the_page_works_from_its_first_command_to_its_last(tmp_path, monke
             ]
             inbox = f"onceonly inbox list --api {address} --key-file shop.key"
             refused = await anyio.to_thread.run_sync(done, inbox)
-            assert refused.exit_code == Exit.USAGE
+            assert refused.exit_code == Exit.NOT_ALLOWED
             assert "Unauthorized" in refused.stderr
     finally:
         await gateway.stop(0.0)
@@ -100,9 +100,9 @@ async def test_the_key_is_read_from_the_environment_and_a_readable_file_is_named
     monkeypatch.chdir(tmp_path)
     async with running(tmp_path, peer) as gateway, serving_api(gateway) as api:
         await gateway.submit(ORDER, to=peer)
-        key = (await gateway.call("POST", "/v1/keys", json={"name": "k", "scopes": ["read"]})).json
+        key = (await gateway.call("POST", "/v1/keys", json={"name": "k", "scopes": ["admin"]})).json
         listing = f"onceonly message list --api {api}"
-        assert (await anyio.to_thread.run_sync(done, listing)).exit_code == Exit.USAGE
+        assert (await anyio.to_thread.run_sync(done, listing)).exit_code == Exit.NOT_ALLOWED
         monkeypatch.setenv("ONCEONLY_API_KEY", key["key"])
         assert (await anyio.to_thread.run_sync(done, listing)).exit_code == Exit.OK
         monkeypatch.delenv("ONCEONLY_API_KEY")

@@ -53,6 +53,7 @@ HEALTH = Health(
 )
 PAIR = PartnerPair(
     partner="urn:x:2",
+    partner_name=None,
     role="sender",
     from_party="urn:x:1",
     to_party="urn:x:2",

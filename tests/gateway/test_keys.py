@@ -150,6 +150,7 @@ async def test_a_key_says_when_it_was_last_used(gateway):
         ({"name": "a", "scopes": ["read"], "agreements": ["tpa-ab-1"]}, "InvalidKey"),
         ({"name": "a", "scopes": ["read"], "application": "shop"}, "InvalidKey"),
         ({"name": "a", "scopes": ["admin"], **SHOP}, "InvalidKey"),
+        ({"name": "a", "scopes": ["submit", "operate"]}, "InvalidKey"),
         ({"name": "anybody", "scopes": ["read"]}, "KeyExists"),
         ({"name": "api_token", "scopes": ["read"]}, "KeyExists"),
         (
@@ -159,7 +160,7 @@ async def test_a_key_says_when_it_was_last_used(gateway):
     ],
 )
 async def test_a_key_that_cannot_be_is_refused(gateway, body, name):
-    """Nothing is kept of it, whatever members it brings along."""
+    """Nothing is kept of it, whatever members it brings along; the first can make others."""
     assert refused(await gateway.call("POST", "/v1/keys", json=body))[1] == name
     assert gateway.store.snapshot().list_api_keys() == []
 

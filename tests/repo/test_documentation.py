@@ -121,6 +121,7 @@ def test_the_configuration_example_of_the_reference_can_be_read(
     assert set(tomllib.loads(example)["gateway"]) <= set(GATEWAY_KEYS)
     assert len(read_configuration(file).agreements) == 1
     first = example.replace("111111111", "333333333") + route + limits
+    (tmp_path / "erp.secret").write_text("whsec_" + "QUJD" * 8, "ascii")
     file.write_text("\n".join([first, *outside]), "utf-8")
     found = read_configuration(file)
     assert len(found.routes) == 1

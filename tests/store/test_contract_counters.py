@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from store_samples import BUYER, CARRIER, OTHER_PAIR, PAIR, SELLER, commit, row
 
-from onceonly.api.counters import EventName, Happened
+from onceonly.api.counters import ExceptionName, Happened
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import Pair
 from onceonly.store.contract import counters
@@ -269,7 +269,7 @@ def test_the_statements_name_the_events_of_the_contract() -> None:
     """One definition: the lists in SQL are held equal to those of the contract."""
     for name, events in (("tally_listed", set(LISTED)), ("tally_pairs", HEARD | CHANGED)):
         assert {event for event in Event if f"'{event}'" in SQL[name]} == events, name
-    assert set(get_args(EventName)) == set(LISTED)
+    assert set(get_args(ExceptionName)) == set(LISTED)
     assert f"'{counters.DOUBT}'" in SQL["tally_events"]
 
 

@@ -90,13 +90,17 @@ class Keys:
         """Every key that there ever was, by name."""
         return [key for _, key in sorted(self._known.items())]
 
-    async def make(self, wanted: WantedKey, made_by: str) -> tuple[ApiKey, str]:
+    async def make(
+        self, wanted: WantedKey, made_by: str, *, closes: bool = False
+    ) -> tuple[ApiKey, str]:
         """Make a key; returns it with the secret, which nobody can tell again.
+
+        `closes`: somebody without a key asks, whom this first key shuts out.
 
         Raises `LocalError` (KeyExists, UnknownAgreement, InvalidKey) and `StoreFull`.
         """
         key, secret = new_key(wanted, made_by, self._office.clock.at())
-        await self._office.transact(partial(make_key, key=key))
+        await self._office.transact(partial(make_key, key=key, closes=closes))
         self._keep(key)
         return key, secret
 

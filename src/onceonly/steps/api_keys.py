@@ -6,8 +6,11 @@ from onceonly.store.contract.keys import ApiKey
 from onceonly.store.contract.store import Transaction
 
 
-def make_key(txn: Transaction, ground: Ground, key: ApiKey) -> None:
-    """Keep the key. Raises `LocalError` (KeyExists, UnknownAgreement, InvalidKey)."""
+def make_key(txn: Transaction, ground: Ground, key: ApiKey, *, closes: bool = False) -> None:
+    """Keep the key. Raises `LocalError` (KeyExists, UnknownAgreement, InvalidKey).
+
+    `closes`: it closes an API that was open; if it could not make others, nobody could.
+    """
     is_bound = key.application is not None
     if is_bound != bool(key.agreement_ids):
         text = "an application's key names its agreements, and a key without one names none"
@@ -20,6 +23,12 @@ def make_key(txn: Transaction, ground: Ground, key: ApiKey) -> None:
             raise LocalError("UnknownAgreement", f"no agreement is called {agreement_id!r}")
     if any(one.name == key.name for one in txn.list_api_keys()):
         raise LocalError("KeyExists", f"a key is or was called {key.name!r}: choose another name")
+    if closes and "admin" not in key.scopes:
+        text = (
+            "from the first key on every call needs one: make it with the scope admin, or nobody "
+            "could make another one while the gateway runs"
+        )
+        raise LocalError("InvalidKey", text)
     txn.add_api_key(key)
 
 

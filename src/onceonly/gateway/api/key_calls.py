@@ -10,6 +10,7 @@ from onceonly.gateway.api.answers import Answer, Json
 from onceonly.gateway.api.reading import page_limit
 from onceonly.gateway.api.served import Served
 from onceonly.gateway.api.serving import Asked, serves
+from onceonly.gateway.caller import ANYBODY
 from onceonly.gateway.keys import WantedKey
 
 
@@ -23,7 +24,8 @@ class KeyCalls:
         """Make one, and show it this once."""
         body = asked.body
         wanted = WantedKey(body.name, body.scopes, body.application, body.agreements)
-        key, secret = await self._served.keys.make(wanted, made_by=asked.actor)
+        closes = asked.caller is ANYBODY
+        key, secret = await self._served.keys.make(wanted, asked.actor, closes=closes)
         return Json(shapes.made_key_shape(key, secret), status_code=201)
 
     @serves(key_operations.LIST_KEYS)
