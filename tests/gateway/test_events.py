@@ -259,6 +259,17 @@ async def contexts(api: str, count: int) -> AsyncIterator[list[AsyncIterator[str
         yield found
 
 
+async def test_what_nobody_waits_for_any_more_is_not_looked_for(gateway):
+    """Polls that each want something else, beside a stream that stays."""
+    following = gateway.parts.following
+    async with serving_api(gateway) as api, contexts(api, 1) as [lines]:
+        await anext(lines)
+        for number in range(20):
+            await gateway.get(f"{EVENTS}?wait=0.01&partner=urn:x:{number}")
+        assert len(following._waiting) <= 1
+        assert len(following._waiters) <= 1
+
+
 async def test_no_more_than_the_bound_follow(gateway, monkeypatch):
     """The next one is told to come back, and a place that was left is free again."""
     monkeypatch.setattr(following, "FOLLOWERS_MAX", 1)

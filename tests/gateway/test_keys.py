@@ -1,15 +1,17 @@
 """Who may call the API: keys, their scopes, what an application sees, and who did what."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from typing import Any
 
+import anyio
 import httpx
 import pytest
 from calling import AnyOperation, received, refused
 from packages import ORDER
-from peer import Peer
-from running_gateway import Answered, RunningGateway, form, running
+from peer import PATIENCE_S, Peer
+from running_gateway import Answered, RunningGateway, form, running, serving_api
 from test_hostile_callers import path_of, without_waiting
 
 from onceonly.api.inbox import WhichItem
@@ -338,6 +340,58 @@ async def test_what_is_ones_own_is_there(shared):
             assert answer.status == 200, (operation.name, answer)
     answer = await shared.call("GET", f"/v1/messages/{M}", headers=head)
     assert answer.json["message_id"] == M
+
+
+async def test_a_timeline_has_no_row_of_anothers_message(shared, peer, other_peer):
+    """Another application received one of the same MessageId from its own partner."""
+    await other_peer.send("x@y", 2)
+    await shared.until(lambda: "x@y" in shared.inbox_ids())
+    head = await made(shared, "key", "submit", "read", **SHOP)
+    message = {"to": peer.party, "service": "Ordering", "action": "NewOrder"}
+    answer = await shared.call("PUT", "/v1/messages/x@y", files=form(message, ORDER), headers=head)
+    assert answer.status == 201
+    found = (await shared.call("GET", "/v1/messages/x@y", headers=head)).json
+    assert {row["agreement_id"] for row in found["timeline"]} == {"tpa-ab-1"}
+    boss = await made(shared, "boss", "admin")
+    whole = (await shared.call("GET", "/v1/messages/x@y", headers=boss)).json
+    assert {"tpa-ab-1", "tpa-cb-1"} <= {row["agreement_id"] for row in whole["timeline"]}
+
+
+async def test_what_waits_with_a_revoked_key_is_told_nothing(shared, peer):
+    """A stream of events ends, and a long poll is refused, before anything else is told."""
+    head = await made(shared, "key", "read", **SHOP)
+    following = shared.parts.following
+    async with serving_api(shared) as api, asyncio.timeout(PATIENCE_S):
+        stream_head = {**head, "accept": "text/event-stream"}
+        async with (
+            httpx.AsyncClient(base_url=api, timeout=PATIENCE_S) as client,
+            client.stream("GET", "/v1/events", headers=stream_head) as stream,
+        ):
+            lines = stream.aiter_lines()
+            assert await anext(lines) == "retry: 1000"
+            polled = asyncio.ensure_future(client.get("/v1/events?wait=50", headers=head))
+            while following.followers < 2:
+                await anyio.lowlevel.checkpoint()
+            await shared.parts.keys.revoke("key")
+            await peer.send("later@x", 2)
+            await shared.until(lambda: "later@x" in shared.inbox_ids())
+            told = [line async for line in lines if line.startswith(("event", "data"))]
+            assert told == []
+            assert (await polled).status_code == 401
+
+
+async def test_who_calls_cannot_choose_his_address(shared):
+    """H25: what a proxy may say in a head, anybody on this machine can say."""
+    async with (
+        serving_api(shared) as api,
+        httpx.AsyncClient(base_url=api, timeout=PATIENCE_S) as client,
+    ):
+        head = {"authorization": "Bearer wrong", "x-forwarded-for": "10.9.8.7"}
+        await made(shared, "boss", "admin")
+        assert (await client.get("/v1/messages", headers=head)).status_code == 401
+    await shared.everything_said()
+    [row] = shared.rows(Event.SECURITY_EVENT)
+    assert row.endpoint == "127.0.0.1"
 
 
 LISTS = {

@@ -13,6 +13,8 @@ import pytest
 from store_samples import NOW_AT, PARTY, message, spooled, stored, submit
 
 from onceonly.message.instant import US_PER_S
+from onceonly.message.word import changed
+from onceonly.store.contract.bulk import BulkAction, BulkState
 from onceonly.store.contract.conditions import StoreRefused
 from onceonly.store.contract.store import Store
 from onceonly.store.spool import INLINE_BYTES_MAX, Spool
@@ -128,6 +130,24 @@ def test_a_restored_store_is_the_one_that_was_backed_up(
     [part] = store.snapshot().list_payloads("m-2")
     assert b"".join(Spool(spool).open_reader(part.payload.digest)) == BIG + b"m-2"
     assert open_in(aside / place.name).snapshot().find_outbound("m-3") is not None
+
+
+def test_an_action_on_many_messages_does_not_go_on_by_itself(
+    place: Path, spool: Path, folder: Path, open_in: Open
+) -> None:
+    """What was sent again after the backup would be sent again once more, as new messages."""
+    store = open_in(place)
+    put(store, "m-1", b"<Order/>")
+    txn = store.begin()
+    bulk = txn.add_bulk(BulkAction.RESEND_ANYWAY, "lost", "{}", at=NOW_AT)
+    txn.put_bulk(changed(bulk, state=BulkState.RUNNING, started_at=NOW_AT))
+    store.commit()
+    store.close()
+    backup.take(place, spool, folder, made_at=lambda: NOW_AT)
+    restored(folder, place, spool, aside=place.with_name("aside"))
+    found = open_in(place).snapshot().find_bulk(bulk.number)
+    assert found is not None
+    assert found.state is BulkState.STOPPED
 
 
 def test_the_epoch_is_later_than_any_before(

@@ -131,6 +131,9 @@ Seconds = Annotated[
     float, Meta(description=f"seconds; more than {WAIT_S_MAX:.0f} are as many", ge=0)
 ]
 
-PathOffset = Annotated[int, Meta(ge=0, le=10**18 - 1)]
+OFFSET_DIGITS_MAX: Final = 18
+"""Of an offset in a path."""
+
+PathOffset = Annotated[int, Meta(ge=0, le=10**OFFSET_DIGITS_MAX - 1)]
 
 PathNumber = Annotated[int, Meta(ge=0, le=10**9 - 1)]

@@ -95,7 +95,8 @@ RIGHTS: Final[dict[str, Right]] = {
     "replayDelivery": _ACTION,
     "previewPurge": _READ,
     "startPurge": _ADMIN_ACTION,
-    "getConfiguration": _READ,
+    # Its digest is of a file that may have passwords in it, which could be guessed with it.
+    "getConfiguration": _ADMIN,
     "reloadConfiguration": _ADMIN_ACTION,
     **dict.fromkeys(("getCounters", "listExceptions", "getCondition"), _READ),
     "getHealth": _OWN_READ,

@@ -18,6 +18,7 @@ import msgspec
 
 from onceonly import __version__
 from onceonly.api.fields import PAGE_MAX
+from onceonly.cli.caller_option import CallsAs, caller_options
 from onceonly.cli.exits import Exit, Failure
 from onceonly.cli.gateway_option import configuration_option
 from onceonly.cli.output import put, say
@@ -39,7 +40,10 @@ _SECRET_WORDS = ("password", "token", "secret")
     help="The file to write.  [default: onceonly-doctor-TIME.zip, here]",
 )
 @click.option("--without-journal", is_flag=True, help="Leave the latest journal rows out.")
-def doctor(config: Path | None, out: Path | None, *, without_journal: bool) -> None:
+@caller_options
+def doctor(
+    config: Path | None, out: Path | None, calls_as: CallsAs, *, without_journal: bool
+) -> None:
     """Collect what a bug report needs into one zip file; look at it before you send it.
 
     In it: versions, the machine, the configuration without its secrets, what `check` says, the
@@ -54,7 +58,7 @@ def doctor(config: Path | None, out: Path | None, *, without_journal: bool) -> N
         raise click.UsageError("say which gateway: -c FILE")
     out = out or Path(f"onceonly-doctor-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.zip")
     try:
-        _write(out, config, has_journal=not without_journal)
+        _write(out, _contents(config, calls_as, has_journal=not without_journal))
     except FileExistsError:
         raise Failure(Exit.USAGE, f"{out} exists; nothing is written over it") from None
     except OSError as error:
@@ -63,15 +67,15 @@ def doctor(config: Path | None, out: Path | None, *, without_journal: bool) -> N
     say("look at it before you send it: names of partners and MessageIds are in it")
 
 
-def _write(out: Path, config: Path, *, has_journal: bool) -> None:
+def _write(out: Path, contents: Iterator[tuple[str, bytes]]) -> None:
     descriptor = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as z:
-        for name, content in _contents(config, has_journal=has_journal):
+        for name, content in contents:
             z.writestr(name, content)
             say(name)
 
 
-def _contents(config: Path, *, has_journal: bool) -> Iterator[tuple[str, bytes]]:
+def _contents(config: Path, calls_as: CallsAs, *, has_journal: bool) -> Iterator[tuple[str, bytes]]:
     """Each file of the report. A part that cannot be had says why, and the others are there."""
     yield _part("versions.json", _versions)
     yield _part("machine.json", _machine)
@@ -79,7 +83,7 @@ def _contents(config: Path, *, has_journal: bool) -> Iterator[tuple[str, bytes]]
     yield _part("check.json", lambda: _check(config))
     yield _part("store.json", lambda: _store(config))
     try:
-        client = _client(config)
+        client = _client(config, calls_as)
     except (OnceonlyError, OSError) as error:
         yield "gateway.json", _json({"error": str(error)})
         return
@@ -105,11 +109,10 @@ def _json(value: Any) -> bytes:
     return msgspec.json.format(msgspec.json.encode(value), indent=1) + b"\n"
 
 
-def _client(config: Path) -> Client:
+def _client(config: Path, calls_as: CallsAs) -> Client:
     from onceonly.gateway.config import read_client_settings  # noqa: PLC0415 - because --help must stay quick
 
-    settings = read_client_settings(config)
-    return Client(settings.api, token=settings.api_token)
+    return calls_as.open_of(read_client_settings(config))
 
 
 def _versions() -> dict[str, str | None]:

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from onceonly.api.purge import PurgePreview
+from onceonly.cli.caller_option import CallsAs, caller_options
 from onceonly.cli.exits import Exit, Failure, exit_of_refusal
 from onceonly.cli.gateway_option import (
     configuration_option,
@@ -24,8 +25,9 @@ POLL_S = 0.2
 @click.option("--preview", "what", flag_value="preview", help="Only say what is over.")
 @click.option("--now", "what", flag_value="now", help="Forget it now, and wait for the end.")
 @click.option("--compact", "what", flag_value="compact", help="Give free space back to the disk.")
+@caller_options
 @output_option
-def purge(config: Path | None, what: str | None, output: str) -> None:
+def purge(config: Path | None, what: str | None, calls_as: CallsAs, output: str) -> None:
     """Forget what no rule needs any more; a gateway does so itself every `purge_interval`.
 
     --preview and --now ask a gateway that runs. What is forgotten leaves space in the store's file,
@@ -44,7 +46,7 @@ def purge(config: Path | None, what: str | None, output: str) -> None:
         return
     settings = load_client_settings(config)
     try:
-        with Client(settings.api, token=settings.api_token) as client:
+        with calls_as.open_of(settings) as client:
             seen = client.preview_purge() if what == "preview" else _purge(client)
     except GatewayUnreachable as error:
         raise Failure(Exit.UNREACHABLE, f"the gateway cannot be reached: {error}") from error

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 
 from onceonly.api import operations
 from onceonly.api.backups import StartBackup
+from onceonly.api.fields import OFFSET_DIGITS_MAX
 from onceonly.api.inbox import OffsetPath, Processing
 from onceonly.api.jobs import AnyJobPath, JobPath, NamedRunQuery, ReleaseQuery
 from onceonly.api.key_operations import REVOKE_KEY
@@ -16,6 +17,7 @@ from onceonly.api.keys import KeyPath
 from onceonly.api.messages import MessagePath, Reason, Resend, ResumeMessage
 from onceonly.api.operating import Draining, PartnerPath, PingQuery, Resume
 from onceonly.api.words import ProcessingState
+from onceonly.console.browser import BadForm
 from onceonly.console.calls import NOTHING, Calls
 from onceonly.message.word import Word
 
@@ -182,10 +184,17 @@ RESUME_UNSENT: Final = _partner(
 )
 
 
+def _offset(on: str) -> int:
+    """Raises `BadForm`."""
+    if not (on.isascii() and on.isdecimal() and len(on) <= OFFSET_DIGITS_MAX):
+        raise BadForm("The form names no item of the inbox.")
+    return int(on)
+
+
 def _processing(name: str, state: ProcessingState, **more: Any) -> Deed:
     async def asked(calls: Calls, on: str, reason: str | None) -> Any:
         del reason
-        path = OffsetPath(offset=int(on))
+        path = OffsetPath(offset=_offset(on))
         body = Processing(processing=state)
         return await calls.ask(operations.BY_OFFSET.report, path, NOTHING, body)
 
@@ -193,7 +202,7 @@ def _processing(name: str, state: ProcessingState, **more: Any) -> Deed:
 
 
 async def _refuse(calls: Calls, on: str, reason: str | None) -> Any:
-    path = OffsetPath(offset=int(on))
+    path = OffsetPath(offset=_offset(on))
     return await calls.ask(operations.BY_OFFSET.refuse, path, NOTHING, Reason(reason=reason))
 
 

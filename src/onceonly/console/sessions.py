@@ -1,12 +1,12 @@
-"""Who is signed in: sessions in memory, the tokens in forms, and how often a key may be guessed.
+"""Who is signed in: sessions in memory, and the tokens in forms.
 
 A session is a random name in a cookie; the key that it stands for never leaves this process. A
-restart ends all of them, which is safe and costs one sign-in. Knows neither requests nor pages;
-time and chance are arguments.
+restart ends all of them, which is safe and costs one sign-in. Wrong keys are not counted: nobody
+guesses 256 bits, the API takes as many, and whoever can spend a ration locks others out. Knows
+neither requests nor pages; time and chance are arguments.
 """
 
 import hmac
-from collections import deque
 from collections.abc import Callable
 from hashlib import sha256
 from typing import Final
@@ -17,13 +17,6 @@ LIFETIME_S: Final = 43_200.0
 """How long a session may last at most: a working day."""
 SESSIONS_MAX: Final = 1_000
 """More people than look after one gateway; the oldest session goes first."""
-
-GUESSES_MAX: Final = 10
-GUESSES_ALL_MAX: Final = 100
-GUESSES_WITHIN_S: Final = 300.0
-"""Wrong keys from one address, and from all, in five minutes. A key is random and long: nobody
-guesses it in so many tries, and nobody mistypes it so often."""
-ADDRESSES_MAX: Final = 1_000
 
 
 class Session:
@@ -81,32 +74,3 @@ class Sessions:
     def is_form_token(self, name: str, token: str) -> bool:
         """Whether it is the one."""
         return hmac.compare_digest(self.form_token(name).encode(), token.encode())
-
-
-class Guesses:
-    """Counts wrong keys, so that nobody tries many."""
-
-    def __init__(self, now_s: Callable[[], float]) -> None:
-        self._now_s = now_s
-        self._of: dict[str, deque[float]] = {}
-        self._all: deque[float] = deque()
-
-    def may_try(self, address: str) -> bool:
-        """Whether a key from this address is looked at at all."""
-        mine = self._recent(self._of.get(address, deque()))
-        return len(mine) < GUESSES_MAX and len(self._recent(self._all)) < GUESSES_ALL_MAX
-
-    def note(self, address: str) -> None:
-        """A wrong key came from there."""
-        if address not in self._of:
-            while len(self._of) >= ADDRESSES_MAX:
-                del self._of[next(iter(self._of))]
-            self._of[address] = deque(maxlen=GUESSES_MAX)
-        now_s = self._now_s()
-        self._of[address].append(now_s)
-        self._all.append(now_s)
-
-    def _recent(self, times: deque[float]) -> deque[float]:
-        while times and self._now_s() - times[0] > GUESSES_WITHIN_S:
-            times.popleft()
-        return times

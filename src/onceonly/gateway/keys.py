@@ -86,6 +86,13 @@ class Keys:
             self._note_used(caller.name)
         return caller
 
+    def are_open_to(self, caller: Caller) -> bool:
+        """Whether a call that was let in may still be answered: its key is not revoked."""
+        if caller is ANYBODY:
+            return not self.are_needed
+        key = self._known.get(caller.name)
+        return caller is TOKEN or (key is not None and key.revoked_at is None)
+
     def list_known(self) -> list[ApiKey]:
         """Every key that there ever was, by name."""
         return [key for _, key in sorted(self._known.items())]

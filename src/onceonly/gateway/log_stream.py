@@ -111,8 +111,11 @@ class LogFile:
         """Stays the same for the life of the process."""
 
     def _open(self) -> int:
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
-        return os.open(self._path, flags, FILE_MODE)
+        # Without O_NONBLOCK a pipe that nobody reads would keep whoever opens it, here the loop.
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
+        descriptor = os.open(self._path, flags, FILE_MODE)
+        os.set_blocking(descriptor, True)
+        return descriptor
 
     def reopen(self) -> None:
         """Write to the file that has the name now, or make it.

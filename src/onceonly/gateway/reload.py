@@ -148,9 +148,10 @@ class Reload:
             if entry is not None:
                 entry.drop()
             raise
+        # It holds from here on, so that is said first, whatever becomes of the connections.
+        self.loaded = Loaded(ready.wanted, self._desk.clock.at(), by, ready.certificates)
         if entry is not None:
             await self._renew_connections(entry)
-        self.loaded = Loaded(ready.wanted, self._desk.clock.at(), by, ready.certificates)
         if ready.what:
             row = self._desk.about_gateway(Event.RECONFIGURED, f"{by}: {ready.what}")
             await self._desk.write(row)

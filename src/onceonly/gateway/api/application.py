@@ -130,7 +130,10 @@ class Api(
         }
         ownership = Ownership(store=self._served.store, inbox=self._served.inbox)
         self._gate = Gate(
-            office=self._served.office, ownership=ownership, note_denied=access.note_denied
+            office=self._served.office,
+            keys=self._served.keys,
+            ownership=ownership,
+            note_denied=access.note_denied,
         )
         routes: dict[str, PathRoute] = {}
         calls = dict(calls_of(type(self)))
@@ -173,6 +176,8 @@ class Api(
             asked = await self._gate.note_action(operation, asked)
             if is_awaited:
                 answer: Response = await call(self, asked)  # type: ignore[misc]  # because it is one that is awaited
+                if not (operation.writes or operation.is_open):
+                    self._gate.check_still_open(caller)
                 return answer
             async with self._readers:
                 return await asyncio.to_thread(call, self, asked)  # type: ignore[arg-type]  # because it is none that is awaited
@@ -323,7 +328,7 @@ class Api(
         wait_s = min(query.wait, WAIT_S_MAX)
         if is_searched(query) or asked.caller.agreement_ids is not None:
             wanted = owned(inbox_page_filter(query), asked.caller)
-            found = await self._served.inbox.search(wanted, wait_s)
+            found = await self._served.inbox.search(wanted, wait_s, self._readers)
         else:
             limit = max(1, min(page_limit(query.limit), query.up_to - query.after))
             items = await self._served.inbox.read(query.after, limit, wait_s)

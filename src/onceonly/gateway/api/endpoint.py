@@ -108,6 +108,7 @@ def served(
         log_config=None,
         access_log=False,
         limit_concurrency=calls_max,
+        proxy_headers=False,  # whoever calls from this machine could give himself any address (H25)
         timeout_graceful_shutdown=drain_s,
     )
     config.load()

@@ -29,6 +29,7 @@ from onceonly.gateway.api.reading import page_limit
 from onceonly.gateway.api.served import Served
 from onceonly.gateway.api.serving import Asked, serves
 from onceonly.gateway.application.following import Found, Wanted
+from onceonly.gateway.caller import Caller
 from onceonly.store.contract.store import Snapshot
 
 HEARTBEAT_S: Final = 15.0
@@ -81,7 +82,7 @@ class EventCalls(ABC):
             with ExitStack() as stack:
                 stack.enter_context(self._served.following.follower())
                 at = await self._served.following.begin(after)
-                return _Stream(self._written(wanted, at), stack.pop_all())
+                return _Stream(self._written(wanted, at, asked.caller), stack.pop_all())
         with self._served.following.follower():
             at = await self._served.following.begin(after)
             found = await self._poll(wanted, at, min(query.wait, WAIT_S_MAX))
@@ -98,15 +99,17 @@ class EventCalls(ABC):
 
         async def look() -> messages.MessageDetail:
             async with self._readers:
-                return await asyncio.to_thread(self._detail, message_id)
+                return await asyncio.to_thread(self._detail, message_id, asked.caller)
 
         if not wait_s:
             return Json(await look())
         return Json(await self._served.following.until(message_id, look, is_over, wait_s))
 
-    def _detail(self, message_id: str) -> messages.MessageDetail:
+    def _detail(self, message_id: str, caller: Caller) -> messages.MessageDetail:
         message = self._message(message_id)
-        records = self._snapshot.list_journal_of(message.message_id)
+        # A message of another application, received from its partner, may have the same MessageId.
+        rows = self._snapshot.list_journal_of(message.message_id)
+        records = [row for row in rows if caller.owns(row.agreement_id)]
         payloads = self._served.sent.describe(message.message_id)
         ahead = self._served.sent.outlook(message.message_id)
         return shapes.detail_shape(message, records, payloads, ahead)
@@ -124,15 +127,18 @@ class EventCalls(ABC):
             if found.events or is_over or at - after >= ROWS_PER_POLL_MAX:
                 return found
 
-    async def _written(self, wanted: Wanted, after: int) -> AsyncIterator[bytes]:
-        """The stream's text. Every heartbeat has the number from which a reader may go on."""
+    async def _written(self, wanted: Wanted, after: int, caller: Caller) -> AsyncIterator[bytes]:
+        """The stream's text, until the gateway stops or the caller's key is revoked.
+
+        Every heartbeat has the number from which a reader may go on.
+        """
         loop, at = asyncio.get_running_loop(), after
         yield b"retry: %d\nid: %d\n\n" % (RETRY_MS, at)
         spoken_at = loop.time()
         while True:
             left_s = max(0.0, spoken_at + HEARTBEAT_S - loop.time())
             found = await self._served.following.next(wanted, at, left_s)
-            if found is None:
+            if found is None or not self._served.keys.are_open_to(caller):
                 return
             at = found.last
             if found.events:

@@ -12,6 +12,7 @@ from onceonly.gateway.api.asker import action_of, write_down
 from onceonly.gateway.api.ownership import Ownership
 from onceonly.gateway.api.serving import Asked
 from onceonly.gateway.caller import ANYBODY, Caller
+from onceonly.gateway.keys import Keys
 from onceonly.gateway.office import Office
 from onceonly.message.errors import LocalError
 from onceonly.message.word import changed
@@ -22,8 +23,11 @@ NoteDenied = Callable[[str, Any, str | None], None]
 class Gate:
     """Every call passes it twice: before its body is read, and before it begins."""
 
-    def __init__(self, *, office: Office, ownership: Ownership, note_denied: NoteDenied) -> None:
+    def __init__(
+        self, *, office: Office, keys: Keys, ownership: Ownership, note_denied: NoteDenied
+    ) -> None:
         self._office = office
+        self._keys = keys
         self.ownership = ownership
         self._note_denied = note_denied
 
@@ -37,6 +41,11 @@ class Gate:
             self._forbid(caller, text, request)
         self.check_scope(caller, right.scope, request)
         return caller
+
+    def check_still_open(self, caller: Caller) -> None:
+        """Raise `LocalError` (Unauthorized) for a key that was revoked while its call waited."""
+        if not self._keys.are_open_to(caller):
+            raise LocalError("Unauthorized", "the key was revoked while the call waited")
 
     def check_scope(self, caller: Caller, scope: Scope, request: Request) -> None:
         """Raise `LocalError` (Forbidden) for a caller without the scope."""

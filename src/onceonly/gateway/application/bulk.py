@@ -114,7 +114,7 @@ class Bulks:
                 if found:
                     await self._run(partial(steps.note_selected, number=number, message_ids=found))
             return await self._run(partial(steps.seal, number=number))
-        except LocalError:
+        except (LocalError, StoreFull):
             await self.forget(number)
             raise
 

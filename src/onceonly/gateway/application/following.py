@@ -7,7 +7,7 @@ waits. A follower has no queue: who is slow reads on by itself, from the journal
 """
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
@@ -103,6 +103,7 @@ class Following:
         """By the message whose next row they wait for."""
         self._waiting: dict[Wanted, asyncio.Future[Found | None]] = {}
         """Followers that have heard of all up to `_end`; those that want the same share a wait."""
+        self._waiters: Counter[Wanted] = Counter()
         self._reads: deque[_Read] = deque(maxlen=READS_KEPT)
         self._end = 0
         """Up to here everybody who waits has been told; 0 while nobody reads."""
@@ -177,7 +178,15 @@ class Following:
         waiting = self._waiting.get(wanted)
         if waiting is None:
             waiting = self._waiting[wanted] = asyncio.get_running_loop().create_future()
-        done, _ = await asyncio.wait((waiting,), timeout=within_s)
+        self._waiters[wanted] += 1
+        try:
+            done, _ = await asyncio.wait((waiting,), timeout=within_s)
+        finally:
+            self._waiters[wanted] -= 1
+            if not self._waiters[wanted]:
+                # Nobody wants it any more; rows would be tested for it for as long as others wait.
+                del self._waiters[wanted]
+                self._waiting.pop(wanted, None)
         if not done:
             return Found((), max(after, self._end))
         found = waiting.result()

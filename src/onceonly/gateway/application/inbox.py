@@ -64,14 +64,21 @@ class Inbox:
         # The snapshot is taken here because it belongs to the thread that takes it.
         return self._desk.snapshot().list_inbox(after, limit)
 
-    async def search(self, wanted: InboxFilter, wait_s: float) -> Listing[InboxItem]:
-        """Items that fit; where there are none, again when another item came, or after `wait_s`."""
+    async def search(
+        self, wanted: InboxFilter, wait_s: float, readers: asyncio.Semaphore
+    ) -> Listing[InboxItem]:
+        """Items that fit; where there are none, again when another item came, or after `wait_s`.
+
+        It waits for one of `readers` to read, and holds none while it waits for an item.
+        """
         grown = self._growth.watch()
-        found = await asyncio.to_thread(self._search, wanted)
+        async with readers:
+            found = await asyncio.to_thread(self._search, wanted)
         is_over = found.items or found.next_after is not None or wanted.is_newest_first
         if not is_over and wait_s > 0:
             await asyncio.wait((grown,), timeout=wait_s)
-            found = await asyncio.to_thread(self._search, wanted)
+            async with readers:
+                found = await asyncio.to_thread(self._search, wanted)
         grown.cancel()
         return found
 

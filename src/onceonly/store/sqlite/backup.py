@@ -285,6 +285,9 @@ def _epoch_after(manifest: BackupFacts, path: Path, known_epoch: int, now_at: in
 def _set_epoch(store: Path, epoch: int) -> None:
     with _opened(store) as connection:
         connection.execute("UPDATE store SET epoch = ?", (epoch,))
+        if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'bulk'").get is not None:
+            # What it did after the backup nobody here knows: a person has to say that it goes on.
+            connection.execute("UPDATE bulk SET state = 'stopped' WHERE state = 'running'")
     _sync(store)
 
 
