@@ -22,7 +22,7 @@ _UNITS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 _SPAN: Final = re.compile(r"([0-9]{1,8})([smhd])")
 
 
-class Span(click.ParamType[int]):
+class MuteTime(click.ParamType[int]):
     """A time such as `2h`, as seconds."""
 
     name = "span"
@@ -95,7 +95,7 @@ def history(client: Client, limit: int, output: str) -> None:
 
 @alert.command("mute")
 @_RULE
-@click.option("--for", "for_s", type=Span(), required=True, help="For how long: 30m, 2h, 7d.")
+@click.option("--for", "for_s", type=MuteTime(), required=True, help="For how long: 30m, 2h, 7d.")
 @click.option("--reason", required=True, help="Why; the journal and the list have it.")
 @rows_option
 @gateway_command
