@@ -45,6 +45,9 @@ WHOLE = {
     "list_running_bulks": ("SCAN bulk USING INDEX bulk_running",),
     "forget_blocks": ("SCAN block",),
     "list_api_keys": ("SCAN api_key",),
+    "list_alerts": ("SCAN alert",),
+    "list_mutes": ("SCAN alert_mute",),
+    "list_told": ("SCAN alert_told",),
     "measure_inbound": ("SCAN json_each VIRTUAL TABLE INDEX 1:",),
     "measure_outbound": ("SCAN json_each VIRTUAL TABLE INDEX 1:",),
     "measure_transits": ("SCAN json_each VIRTUAL TABLE INDEX 1:",),
@@ -65,6 +68,7 @@ now: in flight, in recovery, a notice, an open incident. `list_incidents` and `l
 asked for all that there are. `gather_settled` reads the agreements that its caller named.
 A preview measures at most 10,000 messages, whose positions it brings as one JSON array; the size of
 the file is in its head.
+Alerts are asked for as a whole: a rule has at most `SUBJECTS_MAX` of them.
 `list_listed` looks at a bounded part of an index, which its subquery is.
 """
 

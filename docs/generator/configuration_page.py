@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from generator.words import table
 from onceonly.gateway.config.keys import (
     AGREEMENT_KEYS,
+    ALERT_KEYS,
     AMQP_KEYS,
     API_TLS_KEYS,
     DRILL_KEYS,
@@ -222,6 +223,19 @@ secret = {file = "erp.secret"}
 ```
 """
 
+ALERT = """## `[[alert]]`
+
+Once for each who is told when something is wrong; see
+[Be told when something is wrong](../how-to/alerts.md).
+
+```toml
+[[alert]]
+id      = "ops"
+command = ["/usr/local/bin/page-somebody"]
+repeat  = "PT4H"
+```
+"""
+
 DRILL = """
 For demonstrations and tests. A gateway with a drill says so at start, in `/healthz` and in its
 journal: what it does under a drill proves nothing about real time.
@@ -260,6 +274,8 @@ def page() -> str:
             _keys(DROP_KEYS),
             WEBHOOK,
             _keys(WEBHOOK_KEYS),
+            ALERT,
+            _keys(ALERT_KEYS),
             "## `[drill]`\n",
             DRILL,
             _keys(DRILL_KEYS),

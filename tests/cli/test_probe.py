@@ -13,10 +13,10 @@ from click.testing import CliRunner
 
 from onceonly.api.condition import CertificateEnd, Condition, DiskSpace
 from onceonly.api.history import JournalRow
+from onceonly.api.looks import LOOKS, Level, Seen, Thresholds
 from onceonly.api.operating import Health, PartnerPair
 from onceonly.cli.exits import Exit
 from onceonly.cli.main import cli
-from onceonly.cli.probe_looks import LOOKS, Level, Seen, Thresholds
 from onceonly.client import Client
 from onceonly.message.event import Event
 from onceonly.message.instant import to_datetime

@@ -11,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onceonly.api.events import USUAL_KINDS
+from onceonly.api.looks import RULES
 from onceonly.gateway.config import (
+    AlertWay,
     Amqp,
     Drop,
     Limits,
@@ -41,6 +43,7 @@ from onceonly.message.terms import (
     Remedy,
     ResponseChoice,
 )
+from onceonly.store.contract.alerts import AlertLevel
 
 
 def test_the_smallest_file_has_the_published_defaults(tmp_path):
@@ -229,6 +232,15 @@ trusted = "erp.pem"
 timeout = 3
 give_up_after = "P1D"
 
+[[alert]]
+id = "ops"
+mail = "ops@our.example"
+trusted = "relay.pem"
+rules = ["silence", "disk"]
+severity = "critical"
+repeat = "PT4H"
+timeout = 9
+
 [drill]
 clock_rate = 20
 clock_offset_file = "offset"
@@ -236,12 +248,16 @@ failpoints = ["after-commit:1", "before-publish:12"]
 """
 
 
+NOT_TOGETHER = {("alert", key) for key in ("url", "secret", "command")}
+"""Keys beside which another one of the file is not legal; they are read below."""
+
+
 def test_the_file_below_has_every_key():
     """Key by key, table by table, with other values than the defaults."""
     written = tomllib.loads(EVERYTHING)
     for table, keys in TABLES.items():
         values = written[table][0] if table in REPEATED else written[table]
-        assert set(values) == set(keys)
+        assert set(values) == set(keys) - {key for there, key in NOT_TOGETHER if there == table}
 
 
 @pytest.mark.statement("S0-18")
@@ -350,6 +366,29 @@ def test_every_key_of_a_webhook_is_read(tmp_path):
     (tmp_path / "erp.secret").write_text(f"{secret} {secret}\n", "ascii")
     (plain,) = read(tmp_path, SMALLEST + table).webhooks
     assert (plain.secrets, plain.kinds) == ((key, key), USUAL_KINDS)
+
+
+def test_every_key_of_an_alert_is_read(tmp_path):
+    """Without rules it is told of all; it has one way."""
+    (found,) = read(tmp_path, EVERYTHING).alerts
+    assert found == AlertWay(
+        id="ops",
+        mail="ops@our.example",
+        url=None,
+        command=None,
+        secrets=(),
+        trusted=tmp_path / "relay.pem",
+        rules=("silence", "disk"),
+        severity=AlertLevel.CRITICAL,
+        repeat_s=4 * 3_600,
+        timeout_s=9,
+    )
+    secret = "whsec_" + b64encode(b"0123456789abcdefghijklmn").decode()
+    url = f'[[alert]]\nid = "a"\nurl = "http://127.0.0.1:1/"\nsecret = "{secret}"\n'
+    command = '[[alert]]\nid = "b"\ncommand = ["logger", "-s"]\n'
+    posted, run = read(tmp_path, SMALLEST + url + command).alerts
+    assert (posted.secrets, posted.rules) == ((b"0123456789abcdefghijklmn",), tuple(RULES))
+    assert run.command == ("logger", "-s")
 
 
 def test_every_key_around_the_agreements_is_read(tmp_path):

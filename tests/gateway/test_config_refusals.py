@@ -36,6 +36,10 @@ id = "erp"
 url = "https://erp.example/hook"
 secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
+[[alert]]
+id = "ops"
+command = ["logger"]
+
 [drill]
 """
 
@@ -429,6 +433,25 @@ WRONG = {
         'give_up_after = "P0D"',
         'method = "GET"',
     ],
+    "alert": [
+        'id = "a b"',
+        'mail = "nobody"',
+        'url = "ftp://ops.example/"',
+        'secret = "password"',
+        "trusted = 1",
+        "command = []",
+        'command = "logger"',
+        'command = ["logger", 7]',
+        'command = [""]',
+        "rules = []",
+        'rules = ["weather"]',
+        'rules = ["disk", "disk"]',
+        'severity = "bad"',
+        'repeat = "P0D"',
+        "timeout = 0",
+        "timeout = 301",
+        'to = "ops"',
+    ],
     "drill": [
         "clock_rate = 0",
         "clock_rate = -1",
@@ -470,6 +493,20 @@ def test_a_wrong_line_is_refused_with_its_number_and_reason(tmp_path, table, lin
     where, reason = refusal(tmp_path, text)
     assert where == number
     assert reason.startswith(f"[{table}] {line.partition('=')[0].strip()} ")
+
+
+def test_an_alert_has_one_way_and_a_name_of_its_own(tmp_path):
+    """A way that lacks its secret or its relay is none."""
+    alert = '[[alert]]\nid = "ops"\n'
+    command = 'command = ["logger"]\n'
+    for keys, reason in (
+        ("", "needs one of mail, url and command"),
+        (command + 'mail = "ops@our.example"\n', "needs one of mail, url and command"),
+        ('url = "https://ops.example/"\n', "url and secret belong together"),
+        ('mail = "ops@our.example"\n', "legal with relay in [smtp]"),
+        (command + alert + command, "is there twice"),
+    ):
+        assert reason in refusal(tmp_path, SMALLEST + alert + keys)[1]
 
 
 def test_a_webhook_has_a_secret_and_a_name_of_its_own(tmp_path):

@@ -80,6 +80,7 @@ def path_of(operation: AnyOperation, message_id: str = M, number: str = "0") -> 
     """The operation's path about a message that is there."""
     path = operation.path.replace("{message_id}", message_id).replace("{n}", number)
     path = path.replace("{offset}", "1").replace("{name}", "monday").replace("{number}", "1")
+    path = path.replace("{rule}", "doubts").replace("{way}", "ops")
     path = path.replace("{webhook}", "erp").replace("{seq}", "1")
     return path.replace("{partner}", "urn:duns:111111111").replace("{job}", "job-1")
 

@@ -47,6 +47,7 @@ NOT_IN_WORLDS = {
     "submission.enter_staged",
     "transit.take_up_parked",
     "verdicts.send_beside",
+    *("alerts.mute", "alerts.note_changes", "alerts.note_told", "alerts.unmute"),
     *("webhooks.ask_replay", "webhooks.begin", "webhooks.note_attempt", "webhooks.pass_by"),
 }
 """What an operator does after a bug or with many messages, jobs, counters, and what is so rare that

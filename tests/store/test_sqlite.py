@@ -33,6 +33,7 @@ from onceonly.protocol.receiving import InboundStatus, ProcessingState
 from onceonly.protocol.recovering import RecoveryPhase, ResponseStatus
 from onceonly.protocol.relaying import TransitStatus
 from onceonly.protocol.sending import Exposure, OutboundStatus, Silence
+from onceonly.store.contract.alerts import AlertLevel
 from onceonly.store.contract.bulk import BulkAction, BulkState, ItemOutcome
 from onceonly.store.contract.conditions import StoreFailed, StoreFull, StoreRefused
 from onceonly.store.contract.counters import Span
@@ -81,6 +82,9 @@ CHECKED_WORDS = {
     ("bulk", "state"): BulkState,
     ("bulk_item", "outcome"): ItemOutcome,
     ("delivery", "state"): DeliveryState,
+    ("alert", "level"): AlertLevel,
+    ("alert_change", "level"): AlertLevel,
+    ("alert_told", "level"): AlertLevel,
 }
 
 

@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from onceonly.api import backups, history, inbox, jobs, messages, operating, upkeep, watching
+from onceonly.api.alert_operations import ALERT_OPERATIONS
 from onceonly.api.bulk_operations import BULK_OPERATIONS
 from onceonly.api.counts import COUNTS
 from onceonly.api.event_operations import LIST_EVENTS
@@ -567,6 +568,7 @@ OPERATIONS: Final[tuple[AnyOperation, ...]] = (
     GET_BACKUP,
     LIST_FOLDERS,
     *WEBHOOK_OPERATIONS,
+    *ALERT_OPERATIONS,
     *KEY_OPERATIONS,
     *upkeep.OPERATIONS,
     GET_HEALTH,

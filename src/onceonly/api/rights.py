@@ -93,6 +93,8 @@ RIGHTS: Final[dict[str, Right]] = {
     "listWebhooks": _READ,
     "listDeliveries": _READ,
     "replayDelivery": _ACTION,
+    **dict.fromkeys(("listAlerts", "listAlertHistory"), _READ),
+    **dict.fromkeys(("muteRule", "unmuteRule", "testAlertWay"), _ACTION),
     "previewPurge": _READ,
     "startPurge": _ADMIN_ACTION,
     # Its digest is of a file that may have passwords in it, which could be guessed with it.

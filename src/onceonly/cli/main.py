@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from onceonly import __version__
+from onceonly.cli.alert import alert
 from onceonly.cli.backup import backup, restore
 from onceonly.cli.bulk import bulk
 from onceonly.cli.completion import completion
@@ -168,7 +169,7 @@ for command in (advise, pack, verify):
     lake.add_command(command)
 for command in (send, message, bulk, inbox, job, partner, lake, backup, restore):
     cli.add_command(command)
-for command in (folder, webhook):
+for command in (folder, webhook, alert):
     cli.add_command(command)
 for command in (errors, package, doctor, completion, simulate):
     cli.add_command(command)

@@ -7,10 +7,10 @@ from typing import Final
 
 import click
 
+from onceonly.api.looks import LOOKS, Finding, Level, Seen, Thresholds
 from onceonly.cli.exits import Exit
 from onceonly.cli.gateway_option import gateway_command
 from onceonly.cli.output import print_json, put
-from onceonly.cli.probe_looks import LOOKS, Finding, Level, Seen, Thresholds
 from onceonly.client import Client, GatewayUnreachable
 from onceonly.message.errors import LocalError
 

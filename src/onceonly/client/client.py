@@ -62,6 +62,7 @@ from onceonly.api.purge import PurgeBegun, PurgePreview
 from onceonly.api.sent import SentPayloadPath
 from onceonly.api.watching import GET_SENT_PAYLOAD
 from onceonly.api.words import ProcessingState
+from onceonly.client.alerts import AlertMethods
 from onceonly.client.call import (
     HttpCall,
     authorization,
@@ -95,7 +96,15 @@ class End(NamedTuple):
     """None before the store's first row, and from gateways that do not say."""
 
 
-class Client(ListMethods, BulkMethods, EventMethods, FolderMethods, KeyMethods, WatchingMethods):
+class Client(
+    AlertMethods,
+    ListMethods,
+    BulkMethods,
+    EventMethods,
+    FolderMethods,
+    KeyMethods,
+    WatchingMethods,
+):
     """Calls one gateway. Use as a context manager.
 
     Every call raises `GatewayUnreachable`, or `LocalError` with the name that the gateway gave;

@@ -3,6 +3,7 @@
 Nothing is created or changed by it, and no partner is called.
 """
 
+import shutil
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from urllib.parse import urlsplit
 
 import fsspec
 
+from onceonly.gateway.alerts.ways import way_of
 from onceonly.gateway.certificates import calling_tls, listening_tls
 from onceonly.gateway.config import Configuration
 from onceonly.gateway.config.values import is_loopback
@@ -44,6 +46,11 @@ def problems_of(configuration: Configuration) -> Iterator[str]:
             Poster(webhook.url, trusted=webhook.trusted, timeout_s=webhook.timeout_s)
         except OSError as error:
             yield f"webhook {webhook.id}: {error}"
+    for wanted in configuration.alerts:
+        try:
+            way_of(wanted, configuration.smtp)
+        except OSError as error:
+            yield f"alert {wanted.id}: {error}"
     try:
         look_at(configuration.store, str(configuration.party[0]))
     except StoreRefused as error:
@@ -84,6 +91,11 @@ def _doubts_of_ways(configuration: Configuration) -> Iterator[str]:
         why = _why_closed(path)
         if why is not None:
             yield f"folder {name}: {why}; nothing is done in it until that is mended"
+    for wanted in configuration.alerts:
+        if (wanted.url or "").startswith("http:") and not is_loopback(wanted.url or ""):
+            yield f"alert {wanted.id}: url is http: whoever stands on that way can read the alerts"
+        if wanted.command is not None and shutil.which(wanted.command[0]) is None:
+            yield f"alert {wanted.id}: there is no program {wanted.command[0]!r}"
     for webhook in configuration.webhooks:
         if webhook.url.startswith("http:") and not is_loopback(webhook.url):
             yield (

@@ -25,6 +25,7 @@ import uvicorn
 from msgspec.structs import asdict
 
 from onceonly.console.application import Console, beside
+from onceonly.gateway.alerts.alerts import WATCHING
 from onceonly.gateway.api.endpoint import served
 from onceonly.gateway.bugs import Bugs
 from onceonly.gateway.certificates import listening_tls
@@ -190,6 +191,7 @@ class _Supervisor:
                 look_seldom()
                 log.info("ready", listen=self._configuration.listen, api=self._configuration.api)
                 gateway.tasks.start(gateway.counting.live(self._stop), place=COUNTING)
+                gateway.tasks.start(gateway.alerts.live(self._stop), place=WATCHING)
                 await life.live(self._stop)
                 log.info("draining")
             # The API is closed by now: nothing is accepted after the last row.

@@ -2,10 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+from onceonly.api.looks import Seen
+from onceonly.gateway.alerts.alerts import Alerts, Teller
+from onceonly.gateway.alerts.ways import way_of
 from onceonly.gateway.api.access import Access
 from onceonly.gateway.api.application import Api
+from onceonly.gateway.api.counter_calls import condition_shape
 from onceonly.gateway.api.served import Served
 from onceonly.gateway.application.bulk import Bulks
 from onceonly.gateway.application.conditions import Conditions
@@ -53,16 +58,19 @@ from onceonly.gateway.relaying.transits import Transits
 from onceonly.gateway.relaying.upstream import Upstream
 from onceonly.gateway.relaying.whereabouts import Whereabouts
 from onceonly.gateway.reload import Reload
+from onceonly.gateway.shapes import record_shape
 from onceonly.gateway.surroundings import Surroundings
 from onceonly.gateway.tasks import Tasks
 from onceonly.gateway.transports import Senders, sending_transport
 from onceonly.gateway.webhooks.posting import Poster
 from onceonly.gateway.webhooks.webhook import Told
 from onceonly.gateway.webhooks.webhooks import Webhooks
+from onceonly.message.instant import US_PER_S
 from onceonly.steps.agreements import Agreements
 from onceonly.steps.ground import House
 from onceonly.steps.routes import Routes, as_agreement
 from onceonly.steps.rows import Rows
+from onceonly.store.contract.alerts import AlertSnapshot
 from onceonly.store.contract.conditions import StoreFailed, StoreRefused
 from onceonly.store.contract.copying import CopyableStore
 from onceonly.store.contract.store import Store
@@ -102,6 +110,7 @@ class Gateway:
     backups: Backups
     outside: Outside
     counting: Counting
+    alerts: Alerts
     api: Api
     access: Access
     denials: Denials
@@ -213,6 +222,7 @@ def join(
         backups=served.backups,
         outside=served.outside,
         counting=Counting(office=office, bugs=bugs),
+        alerts=served.alerts,
         api=Api(served),
         access=_access(configuration, served.keys, denials),
         denials=denials,
@@ -245,6 +255,7 @@ def _join_served(  # noqa: PLR0913 - because the API is the face of all these pa
         denied=denials.counts,
     )
     purge = Purge(office=office, store=store, spool=spool, retention=_retention(configuration))
+    conditions = Conditions(configuration, desk)
     return Served(
         store=store,
         spool=spool,
@@ -268,7 +279,14 @@ def _join_served(  # noqa: PLR0913 - because the API is the face of all these pa
         tasks=tasks,
         sent=SentMessages(desk),
         statistics=Statistics(desk),
-        conditions=Conditions(configuration, desk),
+        conditions=conditions,
+        alerts=Alerts(
+            _tellers(configuration, office),
+            see=partial(_see, operations, conditions),
+            office=office,
+            tasks=tasks,
+            bugs=bugs,
+        ),
         payload_bytes_max=configuration.payload_bytes_max,
     )
 
@@ -403,6 +421,26 @@ def _webhooks(configuration: Configuration, desk: Desk, tasks: Tasks, bugs: Bugs
         for one in wanted
     ]
     return Webhooks(told, desk=desk, tasks=tasks, bugs=bugs)
+
+
+def _tellers(configuration: Configuration, office: Office) -> list[Teller]:
+    """Who is told of alerts. Raises `OSError` for certificates that cannot be used."""
+    if configuration.alerts and not isinstance(office.snapshot(), AlertSnapshot):
+        raise StoreRefused("this store cannot remember alerts")
+    return [Teller(one, way_of(one, configuration.smtp)) for one in configuration.alerts]
+
+
+def _see(operations: Operations, conditions: Conditions) -> Seen:
+    """What the rules of alerts are about; reads the store, the disk and the lake."""
+    condition = condition_shape(conditions, is_ready=operations.is_ready)
+    rows = conditions.snapshot().list_journal(condition.published_seq or 0, 1)
+    return Seen(
+        now_s=conditions.now_at() / US_PER_S,
+        condition=condition,
+        health=operations.health(),
+        partners=operations.partners(),
+        unpublished=record_shape(rows[0]) if rows else None,
+    )
 
 
 def _keys(configuration: Configuration, office: Office, tasks: Tasks) -> Keys:

@@ -39,6 +39,7 @@ from onceonly.api.operation import ARROW, JSON, Nothing, Operation
 from onceonly.api.operations import ITEM_CALLS, OPERATIONS
 from onceonly.gateway import shapes
 from onceonly.gateway.api.access import Access
+from onceonly.gateway.api.alert_calls import AlertCalls
 from onceonly.gateway.api.answers import Answer, Bytes, Json, ascii_json, refusal
 from onceonly.gateway.api.arrow import inbox_stream, journal_stream
 from onceonly.gateway.api.backup_calls import BackupCalls
@@ -106,6 +107,7 @@ class Api(
     ListCalls,
     JobCalls,
     BackupCalls,
+    AlertCalls,
     FolderCalls,
     WebhookCalls,
     EventCalls,

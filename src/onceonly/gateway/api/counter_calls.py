@@ -48,7 +48,7 @@ class CounterCalls:
         """How the gateway is."""
         del asked
         return Json(
-            _condition_shape(self._served.conditions, is_ready=self._served.operations.is_ready)
+            condition_shape(self._served.conditions, is_ready=self._served.operations.is_ready)
         )
 
     @serves(watching.GET_COUNTERS)
@@ -105,7 +105,8 @@ class CounterCalls:
         )
 
 
-def _condition_shape(conditions: Conditions, *, is_ready: bool) -> Condition:
+def condition_shape(conditions: Conditions, *, is_ready: bool) -> Condition:
+    """How the gateway is; reads the store and the disk."""
     snapshot = conditions.snapshot()
     ages, last_seq = ages_of(snapshot), snapshot.last_seq()
     last = snapshot.list_journal(last_seq - 1, 1) if last_seq else ()

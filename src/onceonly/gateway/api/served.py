@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from onceonly.gateway.alerts.alerts import Alerts
 from onceonly.gateway.application.bulk import Bulks
 from onceonly.gateway.application.conditions import Conditions
 from onceonly.gateway.application.following import Following
@@ -44,4 +45,5 @@ class Served:
     sent: SentMessages
     statistics: Statistics
     conditions: Conditions
+    alerts: Alerts
     payload_bytes_max: int

@@ -1,5 +1,6 @@
 """One TOML file per gateway: every key as data; a file with an error is refused with its line."""
 
+from onceonly.gateway.config.alerts import AlertWay
 from onceonly.gateway.config.configuration import (
     ClientSettings,
     Configuration,
@@ -15,6 +16,7 @@ from onceonly.gateway.config.transports import Amqp, Smtp, StartTls, Tls
 from onceonly.gateway.config.webhooks import Webhook
 
 __all__ = [
+    "AlertWay",
     "Amqp",
     "ClientSettings",
     "Configuration",

@@ -12,6 +12,7 @@ from itertools import product
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from onceonly.gateway.config.alerts import AlertWay, alert_ways_of
 from onceonly.gateway.config.file import ConfigurationFile, Table
 from onceonly.gateway.config.folders import Drop, Pickup, drops_of, pickups_of
 from onceonly.gateway.config.terms import route_terms_of, terms_of
@@ -96,6 +97,7 @@ class Configuration:
     pickups: tuple[Pickup, ...] = ()
     drops: tuple[Drop, ...] = ()
     webhooks: tuple[Webhook, ...] = ()
+    alerts: tuple[AlertWay, ...] = ()
 
     @property
     def api_certificate(self) -> Path | None:
@@ -177,6 +179,7 @@ def read_configuration(path: Path) -> Configuration:
         pickups=pickups,
         drops=drops_of(file.tables("drop"), directory, named, pickups),
         webhooks=webhooks_of(file.tables("webhook"), directory),
+        alerts=alert_ways_of(file.tables("alert"), directory, smtp),
         log_file=gateway["log_file"] and directory / gateway["log_file"],
         secret_files=tuple(file.secrets.files),
         has_secrets=file.secrets.are_inside,

@@ -7,6 +7,7 @@ The reader and the reference page are made from these tables; a key that is not 
 from onceonly.gateway.config import secrets
 from onceonly.gateway.config import values as read
 from onceonly.gateway.config.agreement_keys import AGREEMENT_KEYS
+from onceonly.gateway.config.alert_keys import ALERT_KEYS
 from onceonly.gateway.config.folder_keys import DROP_KEYS, PICKUP_KEYS
 from onceonly.gateway.config.key import DURATION, ENDPOINT, FLAG, PARTIES, Key, table_of
 from onceonly.gateway.config.route_keys import ROUTE_KEYS
@@ -15,6 +16,7 @@ from onceonly.gateway.drill import POINTS
 
 __all__ = [
     "AGREEMENT_KEYS",
+    "ALERT_KEYS",
     "AMQP_KEYS",
     "API_TLS_KEYS",
     "DRILL_KEYS",
@@ -451,9 +453,10 @@ TABLES = {
     "pickup": PICKUP_KEYS,
     "drop": DROP_KEYS,
     "webhook": WEBHOOK_KEYS,
+    "alert": ALERT_KEYS,
     "drill": DRILL_KEYS,
 }
 """Keys of every table of the file."""
 
-REPEATED = ("agreement", "route", "pickup", "drop", "webhook")
+REPEATED = ("agreement", "route", "pickup", "drop", "webhook", "alert")
 """Tables that are written `[[name]]`, once for each."""

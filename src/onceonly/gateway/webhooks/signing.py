@@ -34,7 +34,12 @@ def body_of(record: Record) -> bytes:
 
 def headers_of(record: Record, body: bytes, keys: Sequence[bytes], *, at: int) -> Mapping[str, str]:
     """The headers of one attempt at the instant `at`."""
-    name, timestamp = event_id(record), at // US_PER_S
+    return signed_headers(event_id(record), body, keys, at=at)
+
+
+def signed_headers(name: str, body: bytes, keys: Sequence[bytes], *, at: int) -> Mapping[str, str]:
+    """The headers of one attempt to post something of this id."""
+    timestamp = at // US_PER_S
     signed = f"{name}.{timestamp}.".encode() + body
     signatures = (b64encode(hmac.digest(key, signed, "sha256")).decode() for key in keys)
     return {

@@ -32,6 +32,7 @@ from onceonly.store.contract.entries import (
 )
 from onceonly.store.contract.store import Snapshot
 from onceonly.store.sqlite import mapping
+from onceonly.store.sqlite.alerts import SqliteAlertReading
 from onceonly.store.sqlite.api_keys import SqliteKeyReading
 from onceonly.store.sqlite.bulk import SqliteBulkReading
 from onceonly.store.sqlite.counter_reading import SqliteCounterReading
@@ -43,6 +44,7 @@ from onceonly.store.sqlite.webhooks import SqliteWebhookReading
 
 class SqliteSnapshot(
     SqliteLists,
+    SqliteAlertReading,
     SqliteBulkReading,
     SqliteCounterReading,
     SqliteJobReading,

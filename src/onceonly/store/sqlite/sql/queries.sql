@@ -1111,3 +1111,47 @@ SELECT party, event, at, monotonic_ns, direction, from_party, to_party, message_
     ack_requested, receipt_requested, schema_version, seq, store_epoch, chain_hash
   FROM journal INDEXED BY journal_by_message
   WHERE message_id = ? AND event = ? AND seq > ? ORDER BY seq LIMIT 1
+
+-- name: list_alerts
+SELECT rule, subject, level, since_at, seen, expected, move FROM alert ORDER BY rule, subject
+
+-- name: put_alert
+INSERT OR REPLACE INTO alert (rule, subject, level, since_at, seen, expected, move)
+  VALUES (?, ?, ?, ?, ?, ?, ?)
+
+-- name: drop_alert
+DELETE FROM alert WHERE rule = ? AND subject = ?
+
+-- name: list_alert_changes
+SELECT number, rule, subject, level, at, seen FROM alert_change
+  WHERE number < ? ORDER BY number DESC LIMIT ?
+
+-- name: add_alert_change
+INSERT INTO alert_change (rule, subject, level, at, seen) VALUES (?, ?, ?, ?, ?)
+
+-- name: forget_alert_changes
+DELETE FROM alert_change WHERE number <= (SELECT max(number) FROM alert_change) - ?
+
+-- name: list_mutes
+SELECT rule, until_at, reason, by FROM alert_mute ORDER BY rule
+
+-- name: put_mute
+INSERT OR REPLACE INTO alert_mute (rule, until_at, reason, by) VALUES (?, ?, ?, ?)
+
+-- name: drop_mute
+DELETE FROM alert_mute WHERE rule = ?
+
+-- name: list_told
+SELECT way, rule, subject, level, told_at FROM alert_told ORDER BY way, rule, subject
+
+-- name: put_told
+INSERT OR REPLACE INTO alert_told (way, rule, subject, level, told_at) VALUES (?, ?, ?, ?, ?)
+
+-- name: drop_told
+DELETE FROM alert_told WHERE way = ? AND rule = ? AND subject = ?
+
+-- name: find_alert_look
+SELECT at FROM alert_look WHERE only_row = 1
+
+-- name: put_alert_look
+INSERT OR REPLACE INTO alert_look (only_row, at) VALUES (1, ?)

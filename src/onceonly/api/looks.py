@@ -1,4 +1,4 @@
-"""What a probe looks at, and when it says that something is wrong: pure, over what the API said.
+"""What a probe and the alerts look at, and when something is wrong: pure, over what the API says.
 
 Every finding says what was seen, what was expected, and whose move it is.
 """
@@ -30,6 +30,14 @@ class Level(IntEnum):
     UNKNOWN = 3
 
 
+class Trouble(Word):
+    """One thing that is wrong; `subject` says whose it is, where a look has several."""
+
+    subject: str
+    level: Level
+    seen: str
+
+
 class Finding(Word, kw_only=True):
     """One look, and what it found."""
 
@@ -38,6 +46,8 @@ class Finding(Word, kw_only=True):
     seen: str
     expected: str
     move: str
+    troubles: tuple[Trouble, ...] = ()
+    """Each thing that is wrong; none if all is well."""
 
 
 class Seen(Word, kw_only=True):
@@ -49,6 +59,8 @@ class Seen(Word, kw_only=True):
     partners: Sequence[PartnerPair]
     unpublished: JournalRow | None
     """The first journal row that is not in the lake."""
+    store_trouble: str | None = None
+    """Why the store took no write, where the gateway itself looks."""
 
 
 class Thresholds(Word, kw_only=True):
@@ -62,6 +74,8 @@ class Thresholds(Word, kw_only=True):
     certificate_warning_days: float = 30.0
     certificate_critical_days: float = 7.0
     clock_s: float = 30.0
+    is_by_agreement: bool = False
+    """Whether a message may wait at least as long as its agreement allows all those of its turn."""
 
 
 def _seconds(text: str) -> float:
@@ -69,10 +83,32 @@ def _seconds(text: str) -> float:
 
 
 def _finding(
-    name: str, seen: str, expected: str, level: Level = Level.OK, move: str = OURS
+    name: str,
+    seen: str,
+    expected: str,
+    level: Level = Level.OK,
+    move: str = OURS,
+    troubles: Sequence[Trouble] = (),
 ) -> Finding:
+    """`troubles` where a look has several subjects; otherwise the finding is the trouble."""
     its = NOBODYS if level is Level.OK else move
-    return Finding(name=name, level=level, seen=seen, expected=expected, move=its)
+    found = tuple(troubles) or (Trouble("", level, seen),)
+    if level is Level.OK:
+        found = ()
+    return Finding(name=name, level=level, seen=seen, expected=expected, move=its, troubles=found)
+
+
+def patience_s(pair: PartnerPair, least_s: float, limits: Thresholds) -> float:
+    """How long a message of the pair may wait before that is a finding.
+
+    With `is_by_agreement` each message that waits may need the agreement's whole time, one after
+    the other as many times as the window needs: with a window of 1, a long queue is usual.
+    """
+    if not limits.is_by_agreement or pair.verdict_after_s is None:
+        return least_s
+    waiting = pair.queued + len(pair.in_flight)
+    turns = -(-waiting // (pair.window or 1))
+    return max(least_s, float(pair.verdict_after_s * max(1, turns)))
 
 
 def _ready(seen: Seen, limits: Thresholds) -> Finding:
@@ -86,8 +122,10 @@ def _ready(seen: Seen, limits: Thresholds) -> Finding:
 
 
 def _store(seen: Seen, limits: Thresholds) -> Finding:
-    """A store that failed answers no call, so an answer is the finding."""
+    """A store that failed answers no call, so an answer is the finding; a disk may be full."""
     del limits
+    if seen.store_trouble is not None:
+        return _finding("store", seen.store_trouble, "it takes what is written", Level.CRITICAL)
     rows = f"journal up to row {seen.condition.last_seq}, epoch {seen.health.store_epoch}"
     return _finding("store", rows, "it can be read and has not failed")
 
@@ -123,7 +161,12 @@ def _pairs(seen: Seen, limits: Thresholds) -> Finding:
     closed = [one for one in seen.partners if one.state != "open"]
     words = _named(f"{one.partner} {one.state} as {one.role}" for one in closed)
     level = Level.CRITICAL if closed else Level.OK
-    return _finding("pairs", words or f"{len(seen.partners)} open", "every pair is open", level)
+    troubles = [
+        Trouble(f"{one.partner} as {one.role}", level, f"{one.state}: {one.reason or 'no reason'}")
+        for one in closed
+    ]
+    words = words or f"{len(seen.partners)} open"
+    return _finding("pairs", words, "every pair is open", level, OURS, troubles)
 
 
 def _named(words: Iterator[str]) -> str:
@@ -146,42 +189,90 @@ def _backlog(seen: Seen, limits: Thresholds) -> Finding:
     since_at = seen.condition.oldest_waiting_at
     age_s = 0.0 if since_at is None else _seconds(seen.condition.now) - _seconds(since_at)
     words = f"{waiting} wait, the oldest for {age_s:.0f} s" if waiting else "nothing waits"
-    level = Level.WARNING if age_s > limits.backlog_s else Level.OK
-    return _finding("backlog", words, f"none waits longer than {limits.backlog_s:g} s", level)
+    late = [
+        Trouble(one.partner, Level.WARNING, said)
+        for one in seen.partners
+        if (said := _late(one, seen, limits)) is not None
+    ]
+    is_late = bool(late) if limits.is_by_agreement else age_s > limits.backlog_s
+    level = Level.WARNING if is_late else Level.OK
+    expected = f"none waits longer than {limits.backlog_s:g} s"
+    return _finding("backlog", words, expected, level, OURS, late)
+
+
+def _late(pair: PartnerPair, seen: Seen, limits: Thresholds) -> str | None:
+    """How long the oldest message waits, if that is too long."""
+    if pair.oldest_waiting_at is None:
+        return None
+    age_s = _seconds(seen.condition.now) - _seconds(pair.oldest_waiting_at)
+    most_s = patience_s(pair, limits.backlog_s, limits)
+    count = pair.queued + len(pair.in_flight)
+    words = f"{count} wait, the oldest for {age_s:.0f} s, above {most_s:.0f} s"
+    return words if age_s > most_s else None
 
 
 def _silence(seen: Seen, limits: Thresholds) -> Finding:
     """Only of partners from whom something is awaited: others may have nothing to say."""
     now_s = _seconds(seen.condition.now)
-    before_s = now_s - limits.silence_s
     silent = [
         one
         for one in seen.partners
         if one.oldest_waiting_at is not None
-        and _seconds(one.oldest_waiting_at) < before_s
-        and (one.last_contact_at is None or _seconds(one.last_contact_at) < before_s)
+        and _is_silent(one, one.oldest_waiting_at, now_s - _silence_s(one, limits))
     ]
     words = _named(f"{one.partner} since {one.last_contact_at or 'ever'}" for one in silent)
-    expected = f"who is waited for was heard in the last {limits.silence_s:g} s"
+    span = f"the last {limits.silence_s:g} s"
+    if limits.is_by_agreement:
+        span = "half of the time after which its message is given up"
+    expected = f"who is waited for was heard in {span}"
     level = Level.WARNING if silent else Level.OK
-    return _finding("silence", words or "nobody is silent", expected, level, PARTNERS)
+    troubles = [
+        Trouble(
+            one.partner,
+            level,
+            f"last heard {one.last_contact_at or 'never'}; a message waits since "
+            f"{one.oldest_waiting_at}",
+        )
+        for one in silent
+    ]
+    return _finding("silence", words or "nobody is silent", expected, level, PARTNERS, troubles)
+
+
+def _silence_s(pair: PartnerPair, limits: Thresholds) -> float:
+    """Half of the time in which the agreement gives a message up, so that there is time to act.
+
+    A queue does not count, since a partner is heard with each message of it.
+    """
+    if not limits.is_by_agreement or pair.verdict_after_s is None:
+        return limits.silence_s
+    return pair.verdict_after_s / 2
+
+
+def _is_silent(pair: PartnerPair, waiting_at: str, before_s: float) -> bool:
+    heard_at = pair.last_contact_at
+    return _seconds(waiting_at) < before_s and (heard_at is None or _seconds(heard_at) < before_s)
 
 
 def _certificates(seen: Seen, limits: Thresholds) -> Finding:
-    level, words = Level.OK, []
+    words, troubles = [], []
     for one in seen.condition.certificates:
         if one.ends_at is None:
-            level = max(level, Level.WARNING)
             words.append(f"{one.file} cannot be read")
+            troubles.append(Trouble(one.file, Level.WARNING, words[-1]))
             continue
         days = (_seconds(one.ends_at) - seen.now_s) / 86_400
         words.append(f"{one.file} ends in {days:.0f} days")
         if days < limits.certificate_critical_days:
-            level = Level.CRITICAL
+            troubles.append(Trouble(one.file, Level.CRITICAL, words[-1]))
         elif days < limits.certificate_warning_days:
-            level = max(level, Level.WARNING)
+            troubles.append(Trouble(one.file, Level.WARNING, words[-1]))
+        if days < 1:
+            # A trouble of its own, so that who was told a week before is told once more.
+            troubles.append(Trouble(f"{one.file}, its last day", Level.CRITICAL, words[-1]))
+    level = max((one.level for one in troubles), default=Level.OK)
     expected = f"none ends in the next {limits.certificate_warning_days:g} days"
-    return _finding("certificates", _named(iter(words)) or "none are used", expected, level)
+    shown = _named(iter(words)) or "none are used"
+    return _finding("certificates", shown, expected, level, OURS, troubles)
 
 
 def _clock(seen: Seen, limits: Thresholds) -> Finding:
@@ -223,3 +314,20 @@ LOOKS: Final[Mapping[str, Callable[[Seen, Thresholds], Finding]]] = {
     "publication": _publication,
 }
 """Every look by its name, in the order in which they are told."""
+
+
+def _incidents(seen: Seen, limits: Thresholds) -> Finding:
+    del limits
+    count = seen.condition.incidents_open
+    level = Level.WARNING if count else Level.OK
+    return _finding("incidents", f"{count} open", "none is open", level)
+
+
+RULES: Final[Mapping[str, Callable[[Seen, Thresholds], Finding]]] = {
+    **LOOKS,
+    "incidents": _incidents,
+}
+"""What alerts are about: all looks, and the open incidents, which a probe leaves to their list."""
+
+ALERT_THRESHOLDS: Final = Thresholds(is_by_agreement=True)
+"""Right for both profiles: with stop-and-wait a queue is usual, with a window it is shorter."""
