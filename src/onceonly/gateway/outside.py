@@ -1,12 +1,13 @@
 """What a gateway does with files and other programs by itself: its folders and its webhooks."""
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from onceonly.gateway.folders.folders import Folders
 from onceonly.gateway.webhooks.webhooks import Webhooks
 
 
-class Outside(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Outside:
     """Both, which begin when the gateway is ready and take nothing more when it stops."""
 
     folders: Folders
