@@ -67,6 +67,18 @@ async def test_every_page_has_its_twin_and_the_strict_head(world):
                 assert (await http.get(twin_in(page.text))).status_code == 200, name
 
 
+async def test_the_charts_show_what_was_sent_and_acknowledged(world):
+    """Over each range; in words too, and the numbers as a table."""
+    async with client_of(world) as http:
+        for name in ("15min", "1h", "24h", "30d"):
+            page = (await http.get(f"/console/?range={name}")).text
+            assert "12 sent, 6 acknowledged, 0 duplicates received" in page, name
+            assert len(re.findall(r'<th scope="row">', page)) in (1, 2)
+            sent = re.search(r'class="p-sent" d="([^"]{80,})"', page)
+            assert sent is not None
+            assert sent[1].endswith("H1000.0")
+
+
 async def test_a_page_takes_few_calls(world):
     """However many messages there are: what a page costs is bounded by what it asks."""
     asked: list[str] = []

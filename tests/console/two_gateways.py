@@ -48,6 +48,7 @@ class World:
         items = (await self.buyer.get("/v1/inbox"))["items"]
         return {
             "overview": "/console/",
+            "month": "/console/?range=30d",
             "messages": "/console/messages",
             "in-doubt": "/console/doubts",
             "message": "/console/message?" + urlencode({"id": self.doubt}),
@@ -170,6 +171,7 @@ async def _morning(world: World) -> None:
     answer = await buyer.call("POST", f"/v1/partners/{SELLER}/ping", headers=asking)
     assert answer.status == 200, answer
     await _job(world)
+    await buyer.parts.counting.catch_up()
 
 
 async def _job(world: World) -> None:
