@@ -129,5 +129,6 @@ EVENTS: Final = {
     Event.INTERNAL_ERROR: Told(_STORE, "alarm", "a bug of onceonly met what came"),
     Event.STARTED: Told(_STORE, "outside", "the gateway started"),
     Event.STOPPED: Told(_STORE, "outside", "the gateway stopped"),
+    Event.RECONFIGURED: Told(_STORE, "outside", "the gateway took over another configuration"),
     Event.DRILL: Told(_STORE, "doubt", "a drill: times and faults are not real"),
 }
