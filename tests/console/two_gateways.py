@@ -22,6 +22,7 @@ from onceonly.gateway.supervise import api_and_console
 from ports import free_port
 
 BUYER, SELLER, DISTANT = "urn:duns:222222222", "urn:duns:444444444", "urn:duns:333333333"
+NAME = "The seller in the west"
 TOKEN = "a-token-of-the-tests"
 
 MARKUP = "<img/src=x/onerror=window.pwned=1>"
@@ -53,6 +54,8 @@ class World:
             "in-doubt": "/console/doubts",
             "message": "/console/message?" + urlencode({"id": self.doubt}),
             "delivered": "/console/message?" + urlencode({"id": self.delivered}),
+            "payload": "/console/message?" + urlencode({"id": self.delivered, "look": 0}),
+            "sent-header": "/console/message?" + urlencode({"id": self.refused, "look": "header"}),
             "failed": "/console/message?" + urlencode({"id": self.refused}),
             "partners": "/console/partners",
             "partner": "/console/partner?" + urlencode({"partner": DISTANT}),
@@ -119,7 +122,7 @@ async def two_gateways(directory: Path, **gateway: Any) -> AsyncIterator[World]:
     between = {"id": "orders-2026", **BRIEF, "timeout": 60, "retry_interval": 60}
     ours = [
         _gateway(BUYER, uris[0], backups="backups", **gateway),
-        ("[[agreement]]", {**between, "with": [SELLER], "send_to": uris[1]}),
+        ("[[agreement]]", {**between, "name": NAME, "with": [SELLER], "send_to": uris[1]}),
         ("[[agreement]]", {"id": "tpa-cb-1", "with": [DISTANT], "send_to": peer.uri, **BRIEF}),
     ]
     theirs = [

@@ -23,6 +23,7 @@ from onceonly import __version__
 from onceonly.api import operations
 from onceonly.api.operating import Pings
 from onceonly.api.refusals import Refusal
+from onceonly.api.watching import GET_SENT_PAYLOAD
 from onceonly.console.assets import Assets
 from onceonly.console.browser import (
     LIVE,
@@ -403,8 +404,9 @@ class Console:
 
     async def _payload(self, request: Request) -> Response:
         visit = self._visit(request)
-        path = inbox.payload_path(visit)
-        return _Forwarded(visit.calls, path)
+        if visit.get("id") is not None:
+            return _Forwarded(visit.calls, GET_SENT_PAYLOAD, message.payload_path(visit))
+        return _Forwarded(visit.calls, operations.BY_OFFSET.payload, inbox.payload_path(visit))
 
     async def _on_refused(self, request: Request, error: ApiRefused) -> Response:
         if error.status == _UNAUTHORIZED:
@@ -451,14 +453,15 @@ def _plain(refused: ApiRefused) -> Response:
 class _Forwarded(Response):
     """The bytes of a payload, as the API answers them: an attachment in a sandbox."""
 
-    def __init__(self, calls: Calls, path: Any) -> None:
+    def __init__(self, calls: Calls, operation: Any, path: Any) -> None:
         super().__init__()
         self._calls = calls
+        self._operation = operation
         self._path = path
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         del scope  # The API gets one of its own.
-        await self._calls.forward(operations.BY_OFFSET.payload, self._path, NOTHING, receive, send)
+        await self._calls.forward(self._operation, self._path, NOTHING, receive, send)
 
 
 def _address(request: Request) -> str:

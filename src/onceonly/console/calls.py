@@ -54,8 +54,8 @@ class Calls:
     ) -> A:
         """The typed answer. Raises `ApiRefused`.
 
-        A text answer is a `str`. A status by which an operation says more than yes is still an
-        answer: whoever reads 503 of `/readyz` reads its body.
+        A text answer is a `str`, and a payload `bytes`. A status by which an operation says more
+        than yes is still an answer: whoever reads 503 of `/readyz` reads its body.
         """
         written = b"" if body is None else msgspec.json.encode(body)
         scope = self._scope(operation, path, query, len(written))
@@ -65,6 +65,8 @@ class Calls:
             raise ApiRefused(answer.status, _refusal(answer.body))
         if operation.answer_type is str:
             return answer.body.decode()  # type: ignore[return-value]  # because A is str here
+        if operation.answer_type is bytes:
+            return answer.body  # type: ignore[return-value]  # because A is bytes here
         value: A = _decoded(answer.body, operation.answer_type)
         return value
 

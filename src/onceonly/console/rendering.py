@@ -51,6 +51,11 @@ def visible(text: str) -> str:
     return printable(cut)
 
 
+def in_lines(text: str) -> Markup:
+    """A text of several lines, each without anything that cannot be seen; the caller bounds it."""
+    return Markup("\n").join(printable(line) for line in text.splitlines())
+
+
 def named(value: Any) -> Markup:
     """What somebody else named, kept apart from the direction of writing around it."""
     whole = visible("" if value is None else str(value))
@@ -89,6 +94,13 @@ def ago(context: Context, instant: str | None) -> str:
     return "" if instant is None else spans.relative(spans.moment(instant), context["now"])
 
 
+@pass_context
+def age(context: Context, instant: str) -> str:
+    """How long something has lasted, in its two greatest units."""
+    lasted = context["now"] - spans.moment(instant)
+    return spans.span(max(0.0, lasted.total_seconds()))
+
+
 def standing(word: str) -> Markup:
     """A state as a word in its colour; what it means, where it is pointed at."""
     found = _STANDINGS.get(word, words.UNKNOWN)
@@ -119,8 +131,10 @@ def environment() -> Environment:
         finalize=placed,
     )
     made.filters |= {
+        "age": age,
         "ago": ago,
         "count": spans.count,
+        "in_lines": in_lines,
         "meaning": meaning,
         "named": named,
         "named_all": named_all,
