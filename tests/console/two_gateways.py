@@ -62,6 +62,7 @@ class World:
             "inbox": "/console/inbox",
             "item": "/console/item?" + urlencode({"offset": items[-1]["offset"]}),
             "trouble": "/console/trouble?all=yes",
+            "exceptions": "/console/exceptions",
             "jobs": "/console/jobs",
             "job": "/console/job?job=invoices-november",
             "journal": "/console/journal",

@@ -42,6 +42,7 @@ from onceonly.console.deeds import DEEDS, SUBJECTS, Deed
 from onceonly.console.page import Elsewhere, Shown, Visit
 from onceonly.console.pages import (
     doubts,
+    exceptions,
     inbox,
     jobs,
     journal,
@@ -81,6 +82,7 @@ PAGES: Final[Mapping[str, Callable[[Visit], Awaitable[Shown]]]] = {
     "inbox": inbox.inbox,
     "item": inbox.item,
     "trouble": trouble.trouble,
+    "exceptions": exceptions.exceptions,
     "jobs": jobs.jobs,
     "job": jobs.job,
     "journal": journal.journal,
@@ -95,6 +97,7 @@ NAVIGATION: Final = (
     ("inbox", "Inbox"),
     ("partners", "Partners"),
     ("trouble", "Trouble"),
+    ("exceptions", "Exceptions"),
     ("jobs", "Jobs"),
     ("journal", "Journal"),
     ("keys", "Keys"),
