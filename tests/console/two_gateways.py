@@ -63,6 +63,9 @@ class World:
             "item": "/console/item?" + urlencode({"offset": items[-1]["offset"]}),
             "trouble": "/console/trouble?all=yes",
             "exceptions": "/console/exceptions",
+            "bulks": "/console/bulks",
+            "bulk": "/console/bulk?number=1",
+            "new-bulk": "/console/new-bulk?q=state:in_doubt",
             "jobs": "/console/jobs",
             "job": "/console/job?job=invoices-november",
             "journal": "/console/journal",
@@ -175,6 +178,9 @@ async def _morning(world: World) -> None:
     answer = await buyer.call("POST", f"/v1/partners/{SELLER}/ping", headers=asking)
     assert answer.status == 200, answer
     await _job(world)
+    where = {"do": "ask", "where": {"to": DISTANT}, "reason": MARKUP}
+    answer = await buyer.call("POST", "/v1/bulk", json=where)
+    assert answer.status == 201, answer
     await buyer.parts.counting.catch_up()
 
 

@@ -41,6 +41,7 @@ from onceonly.console.calls import NOTHING, ApiRefused, Application, Calls, OnBe
 from onceonly.console.deeds import DEEDS, SUBJECTS, Deed
 from onceonly.console.page import Elsewhere, Shown, Visit
 from onceonly.console.pages import (
+    bulks,
     doubts,
     exceptions,
     inbox,
@@ -83,6 +84,9 @@ PAGES: Final[Mapping[str, Callable[[Visit], Awaitable[Shown]]]] = {
     "item": inbox.item,
     "trouble": trouble.trouble,
     "exceptions": exceptions.exceptions,
+    "bulks": bulks.bulks,
+    "bulk": bulks.bulk,
+    "new-bulk": bulks.new_bulk,
     "jobs": jobs.jobs,
     "job": jobs.job,
     "journal": journal.journal,
@@ -98,6 +102,7 @@ NAVIGATION: Final = (
     ("partners", "Partners"),
     ("trouble", "Trouble"),
     ("exceptions", "Exceptions"),
+    ("bulks", "Bulk actions"),
     ("jobs", "Jobs"),
     ("journal", "Journal"),
     ("keys", "Keys"),
@@ -105,6 +110,8 @@ NAVIGATION: Final = (
 )
 PARENTS: Final = {
     "audit": "journal",
+    "bulk": "bulks",
+    "new-bulk": "messages",
     "message": "messages",
     "partner": "partners",
     "item": "inbox",
@@ -182,6 +189,7 @@ class Console:
             Route(f"{ROOT}/sign-out", self._sign_out, methods=["POST"]),
             Route(f"{ROOT}/colours", self._choose_colours, methods=["POST"]),
             Route(f"{ROOT}/do/{{name}}", self._do, methods=both),
+            Route(f"{ROOT}/bulk-{{name}}", self._act_on_many, methods=["POST"]),
             Route(f"{ROOT}/new-key", self._make_key, methods=["POST"]),
             Route(f"{ROOT}/export", self._export),
             Route(f"{ROOT}/payload", self._payload),
@@ -383,6 +391,15 @@ class Console:
         form = await self._checked_form(request)
         page = await keys.made(self._visit(request), form.fields)
         return await self._rendered(request, page, {"here": "keys"})
+
+    async def _act_on_many(self, request: Request) -> Response:
+        act = bulks.FORMS.get(request.path_params["name"])
+        if act is None:
+            raise HTTPException(404)
+        answer = await act(self._visit(request), await self._checked_form(request))
+        if isinstance(answer, Shown):
+            return await self._rendered(request, answer, {"here": "bulks"})
+        return RedirectResponse(answer, 303, HEADERS)
 
     async def _export(self, request: Request) -> Response:
         form = request.query_params.get("form", "")

@@ -24,6 +24,7 @@ NAME_LENGTH_MAX: Final = 72
 """Longest name in a table; a longer one is cut in its middle, and whole where it is pointed at."""
 
 _STANDINGS: Final[Mapping[str, words.StateWords]] = {
+    **words.BULK_STATES,
     **words.JOB_STATES,
     **words.PROCESSING_STATES,
     **words.BACKUP_STATES,
