@@ -125,6 +125,20 @@ async def test_a_partner_is_called_by_its_name(world):
         assert "of 6" in page
 
 
+async def test_events_are_passed_through_and_need_the_session(guarded):
+    """As the API writes them; without a session as it refuses them."""
+    async with client_of(guarded) as http:
+        assert (await http.get("/console/events")).status_code == 401
+        await post(http, guarded, "/console/sign-in", key=TOKEN)
+        async with http.stream("GET", "/console/events") as stream:
+            assert stream.headers["content-type"].startswith("text/event-stream")
+            lines = stream.aiter_lines()
+            assert (await anext(lines)).startswith("retry: ")
+            await guarded.submit(SELLER)
+            told = await anext(line async for line in lines if line.startswith("event: "))
+            assert told == "event: verdicts"
+
+
 async def test_a_look_needs_the_right_to_payloads(guarded):
     """The page is there without it, and says what is missing."""
     made = await guarded.buyer.call("POST", "/v1/keys", json={"name": "reader", "scopes": ["read"]})

@@ -21,6 +21,8 @@ from starlette.routing import Route
 
 from onceonly import __version__
 from onceonly.api import operations
+from onceonly.api.event_operations import LIST_EVENTS
+from onceonly.api.events import EventsQuery
 from onceonly.api.operating import Pings
 from onceonly.api.refusals import Refusal
 from onceonly.api.watching import GET_SENT_PAYLOAD
@@ -193,6 +195,7 @@ class Console:
             Route(f"{ROOT}/new-key", self._make_key, methods=["POST"]),
             Route(f"{ROOT}/export", self._export),
             Route(f"{ROOT}/payload", self._payload),
+            Route(f"{ROOT}/events", self._events),
             *(Route(f"{ROOT}/{path}", self._shown(path)) for path in PAGES),
         ]
         handlers: dict[Any, Any] = {
@@ -223,9 +226,16 @@ class Console:
         query = dict(request.query_params.multi_items())
         return Visit(calls=self._calls(request), query=query, now=self._now())
 
-    def _calls(self, request: Request, key: str | None = None, reason: str | None = None) -> Calls:
-        is_use = LIVE not in request.headers
-        session = self._sessions.find(request.cookies.get(SESSION), is_use=is_use)
+    def _calls(
+        self,
+        request: Request,
+        key: str | None = None,
+        reason: str | None = None,
+        *,
+        is_use: bool = True,
+    ) -> Calls:
+        is_used = is_use and LIVE not in request.headers
+        session = self._sessions.find(request.cookies.get(SESSION), is_use=is_used)
         caller = OnBehalf(
             host=request.headers.get("host", "").encode("latin-1"),
             scheme=request.url.scheme,
@@ -428,6 +438,11 @@ class Console:
             return _Forwarded(visit.calls, GET_SENT_PAYLOAD, message.payload_path(visit))
         return _Forwarded(visit.calls, operations.BY_OFFSET.payload, inbox.payload_path(visit))
 
+    async def _events(self, request: Request) -> Response:
+        """What happens, by which a page knows when to renew itself; nobody asked for it."""
+        calls = self._calls(request, is_use=False)
+        return _Forwarded(calls, LIST_EVENTS, NOTHING, EventsQuery())
+
     async def _on_refused(self, request: Request, error: ApiRefused) -> Response:
         if error.status == _UNAUTHORIZED:
             self._sessions.end(request.cookies.get(SESSION))
@@ -471,17 +486,15 @@ def _plain(refused: ApiRefused) -> Response:
 
 
 class _Forwarded(Response):
-    """The bytes of a payload, as the API answers them: an attachment in a sandbox."""
+    """The API's own answer: a payload is an attachment in a sandbox, and events are a stream."""
 
-    def __init__(self, calls: Calls, operation: Any, path: Any) -> None:
+    def __init__(self, calls: Calls, operation: Any, path: Any, query: Any = NOTHING) -> None:
         super().__init__()
         self._calls = calls
-        self._operation = operation
-        self._path = path
+        self._asked = (operation, path, query)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        del scope  # The API gets one of its own.
-        await self._calls.forward(self._operation, self._path, NOTHING, receive, send)
+        await self._calls.forward(*self._asked, (scope, receive, send))
 
 
 def _address(request: Request) -> str:
