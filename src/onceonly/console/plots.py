@@ -22,7 +22,7 @@ LOWEST_DECADE: Final = -2
 SHARES: Final = (50, 95, 99)
 
 
-class Range(Word):
+class ChartRange(Word):
     """How far back the charts look, in bins of which length."""
 
     name: str
@@ -35,10 +35,10 @@ class Range(Word):
 RANGES: Final = {
     one.name: one
     for one in (
-        Range("15min", "15 min", "minute", 60, 15),
-        Range("1h", "1 h", "minute", 60, 60),
-        Range("24h", "24 h", "minute", 900, 96),
-        Range("30d", "30 d", "hour", 21_600, 120),
+        ChartRange("15min", "15 min", "minute", 60, 15),
+        ChartRange("1h", "1 h", "minute", 60, 60),
+        ChartRange("24h", "24 h", "minute", 900, 96),
+        ChartRange("30d", "30 d", "hour", 21_600, 120),
     )
 }
 """As many bins as a screen shows side by side, each whole steps of what the gateway counts."""
@@ -68,9 +68,9 @@ class Bar(Word, kw_only=True):
 
 
 class Plots(Word, kw_only=True):
-    """Both drawings: paths and bars, the labels of their axes, and the numbers behind them."""
+    """Both drawings: paths and bars, the labels of their axes, and the numbers that they show."""
 
-    range: Range
+    range: ChartRange
     bins: tuple[Bin, ...]
     submitted: int
     acknowledged: int
@@ -89,12 +89,12 @@ class Plots(Word, kw_only=True):
     """Of the x axis, at equal distances; the last label is now."""
 
 
-def range_of(name: str | None) -> Range:
+def range_of(name: str | None) -> ChartRange:
     """The range of this name, or the usual one."""
     return RANGES.get(name or "", USUAL)
 
 
-def query_of(chosen: Range, now: datetime) -> CountersQuery:
+def query_of(chosen: ChartRange, now: datetime) -> CountersQuery:
     """Which counters a range needs; its last bin is the one that is not over."""
     begins = _begins(chosen, now)
     return CountersQuery(
@@ -104,7 +104,7 @@ def query_of(chosen: Range, now: datetime) -> CountersQuery:
     )
 
 
-def plots_of(chosen: Range, now: datetime, found: Counters) -> Plots:
+def plots_of(chosen: ChartRange, now: datetime, found: Counters) -> Plots:
     """What is drawn of the counters."""
     bins = _bins(chosen, _begins(chosen, now), found)
     most = _round_up(max(max(one.submitted, one.acknowledged, one.duplicates) for one in bins))
@@ -159,7 +159,7 @@ def quantile_s(bounds_s: Sequence[float], latencies: Sequence[int], share: float
     return low_s
 
 
-def _begins(chosen: Range, now: datetime) -> datetime:
+def _begins(chosen: ChartRange, now: datetime) -> datetime:
     """When the first bin begins: bins are cut at whole multiples, so that they do not wander."""
     last = now.timestamp() // chosen.bin_s * chosen.bin_s
     return datetime.fromtimestamp(last - chosen.bin_s * (chosen.bins - 1), now.tzinfo)
@@ -169,7 +169,7 @@ def _text(instant: datetime) -> str:
     return instant.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _bins(chosen: Range, begins: datetime, found: Counters) -> tuple[Bin, ...]:
+def _bins(chosen: ChartRange, begins: datetime, found: Counters) -> tuple[Bin, ...]:
     length = timedelta(seconds=chosen.bin_s)
     bins = [Bin(begins=begins + length * n) for n in range(chosen.bins)]
     for counter in found.counters:

@@ -22,7 +22,7 @@ ELEMENTS_MAX: Final = 200
 HEADER: Final = "header"
 
 
-class Look(Word, kw_only=True):
+class LookedInto(Word, kw_only=True):
     """What somebody looks into: the header document, or the beginning of a payload."""
 
     header: SentHeader | None = None
@@ -65,20 +65,20 @@ def payload_path(visit: Visit) -> SentPayloadPath:
     return SentPayloadPath(message_id=visit.get("id") or "?", n=visit.number("n"))
 
 
-async def _looked(visit: Visit, detail: MessageDetail) -> Look | None:
+async def _looked(visit: Visit, detail: MessageDetail) -> LookedInto | None:
     """A look needs the right to payloads, and the page is there without it."""
     wanted = visit.get("look")
     path = MessagePath(message_id=detail.message_id)
     try:
         if wanted == HEADER:
             found = await visit.calls.ask(GET_SENT_HEADER, path, NOTHING)
-            return Look(header=found)
+            return LookedInto(header=found)
         for payload in detail.payloads:
             if wanted == str(payload.n) and payload.size_bytes <= LOOKED_INTO_MAX:
                 which = SentPayloadPath(message_id=detail.message_id, n=payload.n)
                 whole = await visit.calls.ask(GET_SENT_PAYLOAD, which, NOTHING)
                 text = whole[:PREVIEW_BYTES].decode("utf-8", "replace")
-                return Look(payload=payload, text=text, is_cut=len(whole) > PREVIEW_BYTES)
+                return LookedInto(payload=payload, text=text, is_cut=len(whole) > PREVIEW_BYTES)
     except ApiRefused as refused:
-        return Look(problem=f"{refused.refusal.name}: {refused.refusal.text}")
+        return LookedInto(problem=f"{refused.refusal.name}: {refused.refusal.text}")
     return None
