@@ -148,11 +148,12 @@ async def test_a_page_keeps_itself_up_to_date(morning, browser):
     """Without a reload: what is acknowledged meanwhile is seen."""
     async with tab_of(browser, morning.api) as tab:
         page = tab.page
+        states = page.get_by_role("region", name="Messages by state")
         await tab.open("/console/")
-        await page.get_by_text("6 acknowledged").wait_for()
+        await states.get_by_text("6 acknowledged").wait_for()
         message_id = await morning.submit(SELLER)
         await morning.buyer.until_state(message_id, "acknowledged")
-        await page.get_by_text("7 acknowledged").wait_for()
+        await states.get_by_text("7 acknowledged").wait_for()
         assert tab.faults == []
 
 
@@ -203,4 +204,17 @@ async def test_give_a_key_to_an_application(guarded, browser):
             await page.get_by_role("status").wait_for()
             await theirs.open("/console/messages")
             await theirs.page.get_by_role("heading", name="Sign in").wait_for()
+        assert tab.faults == []
+
+
+async def test_a_page_is_renewed_by_what_happens(morning, browser):
+    """By the stream of events alone: the clock of the page asks for nothing here."""
+    async with tab_of(browser, morning.api) as tab:
+        page = tab.page
+        await page.add_init_script("window.setInterval = () => 0;")
+        async with page.expect_response("**/console/events"):
+            await tab.open("/console/messages?q=state:acknowledged")
+        await page.get_by_text("6 found").wait_for()
+        await morning.submit(SELLER)
+        await page.get_by_text("7 found").wait_for()
         assert tab.faults == []

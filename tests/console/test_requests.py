@@ -6,11 +6,14 @@ from typing import Any
 from urllib.parse import urlencode
 
 import httpx
+import msgspec
 import pytest
-from two_gateways import DISTANT, MARKUP, TOKEN, World
+from two_gateways import DISTANT, MARKUP, NAME, SELLER, TOKEN, World
 
+from onceonly.api.messages import MessageDetail
 from onceonly.console.application import HEADERS, NAVIGATION, Console
 from onceonly.console.deeds import DEEDS
+from onceonly.console.timeline import ahead_of
 from onceonly.message.event import Event
 
 pytestmark = pytest.mark.anyio
@@ -64,6 +67,88 @@ async def test_every_page_has_its_twin_and_the_strict_head(world):
                 assert page.headers[header] == value, name
             if name not in ("not-there", "confirm"):
                 assert (await http.get(twin_in(page.text))).status_code == 200, name
+
+
+async def test_the_charts_show_what_was_sent_and_acknowledged(world):
+    """Over each range; in words too, and the numbers as a table."""
+    async with client_of(world) as http:
+        for name in ("15min", "1h", "24h", "30d"):
+            page = (await http.get(f"/console/?range={name}")).text
+            assert "12 sent, 6 acknowledged, 0 duplicates received" in page, name
+            assert len(re.findall(r'<th scope="row">', page)) in (1, 2)
+            sent = re.search(r'class="p-sent" d="([^"]{80,})"', page)
+            assert sent is not None
+            assert sent[1].endswith("H1000.0")
+
+
+async def test_what_was_sent_can_be_looked_at_and_taken(world):
+    """The header document with what an application wrote in it, as text; payloads as they were."""
+    async with client_of(world) as http:
+        header = await http.get("/console/message", params={"id": world.refused, "look": "header"})
+        assert "ebXMLHeader/Header/MessageData/MessageId" in header.text
+        assert "<script>window" not in header.text
+        assert "&lt;script&gt;window" in header.text or "&amp;lt;script" in header.text
+        shown = await http.get("/console/message", params={"id": world.delivered, "look": "0"})
+        assert "<pre>&lt;Order/&gt;</pre>" in shown.text
+        taken = await http.get("/console/payload", params={"id": world.delivered, "n": "0"})
+        assert (taken.content, taken.headers["content-disposition"]) == (b"<Order/>", "attachment")
+        assert taken.headers["content-security-policy"] == "sandbox"
+        nothing = await http.get("/console/message", params={"id": world.delivered, "look": "9"})
+        assert (nothing.status_code, 'id="h-look"' in nothing.text) == (200, False)
+
+
+async def test_the_tries_ahead_are_told_with_their_times(world):
+    """As the API plans them; of a message without a limit of tries, no number is invented."""
+    found = await world.get(f"/v1/messages/{world.doubt}")
+    given = msgspec.convert(found, MessageDetail)
+    then, later = "2026-11-26T12:00:00Z", "2026-11-26T13:00:00Z"
+    sending = msgspec.structs.replace(
+        given, state="sending", attempt=2, next_attempt_at=then, gives_up_at=later, expires_at=None
+    )
+    first, last = ahead_of(sending)
+    assert (first.at, "attempt 3 of 3" in first.text, last.at) == (then, True, later)
+    endless = msgspec.structs.replace(
+        sending, attempts_max=None, next_attempt_at=None, gives_up_at=None
+    )
+    (only,) = ahead_of(endless)
+    assert (only.at, only.text.endswith("this is attempt 2")) == (None, True)
+
+
+async def test_a_partner_is_called_by_its_name(world):
+    """In the list and as the title of its page, with its PartyId below."""
+    async with client_of(world) as http:
+        assert NAME in (await http.get("/console/partners")).text
+        page = (await http.get("/console/partner", params={"partner": SELLER})).text
+        heading, lead = re.search(r"<h1>(.*?)</h1>\s*<p class=\"lead\">(.*?)</p>", page).groups()
+        assert (NAME in heading, SELLER in lead) == (True, True)
+        assert "of 6" in page
+
+
+async def test_events_are_passed_through_and_need_the_session(guarded):
+    """As the API writes them; without a session as it refuses them."""
+    async with client_of(guarded) as http:
+        assert (await http.get("/console/events")).status_code == 401
+        await post(http, guarded, "/console/sign-in", key=TOKEN)
+        async with http.stream("GET", "/console/events") as stream:
+            assert stream.headers["content-type"].startswith("text/event-stream")
+            lines = stream.aiter_lines()
+            assert (await anext(lines)).startswith("retry: ")
+            await guarded.submit(SELLER)
+            told = await anext(line async for line in lines if line.startswith("event: "))
+            assert told == "event: verdicts"
+
+
+async def test_a_look_needs_the_right_to_payloads(guarded):
+    """The page is there without it, and says what is missing."""
+    made = await guarded.buyer.call("POST", "/v1/keys", json={"name": "reader", "scopes": ["read"]})
+    async with client_of(guarded) as http:
+        await post(http, guarded, "/console/sign-in", key=made.json["key"])
+        for look in ("0", "header"):
+            query = {"id": guarded.delivered, "look": look}
+            page = await http.get("/console/message", params=query)
+            assert page.status_code == 200
+            assert "Forbidden: " in page.text
+            assert "<pre>" not in page.text
 
 
 async def test_a_page_takes_few_calls(world):

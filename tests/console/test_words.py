@@ -22,6 +22,9 @@ TABLES = [
     (words.PROCESSING_STATES, api_words.ProcessingState),
     (words.JOB_STATES, api_words.JobState),
     (words.BACKUP_STATES, BackupState),
+    (words.BULK_ACTIONS, api_words.BulkAction),
+    (words.BULK_STATES, api_words.BulkState),
+    (words.ITEM_OUTCOMES, api_words.ItemOutcome),
     (words.NOTICE_KINDS, api_words.NoticeKind),
     (words.OUTCOMES, api_words.TransmissionOutcome),
 ]

@@ -22,6 +22,7 @@ from onceonly.gateway.supervise import api_and_console
 from ports import free_port
 
 BUYER, SELLER, DISTANT = "urn:duns:222222222", "urn:duns:444444444", "urn:duns:333333333"
+NAME = "The seller in the west"
 TOKEN = "a-token-of-the-tests"
 
 MARKUP = "<img/src=x/onerror=window.pwned=1>"
@@ -48,16 +49,23 @@ class World:
         items = (await self.buyer.get("/v1/inbox"))["items"]
         return {
             "overview": "/console/",
+            "month": "/console/?range=30d",
             "messages": "/console/messages",
             "in-doubt": "/console/doubts",
             "message": "/console/message?" + urlencode({"id": self.doubt}),
             "delivered": "/console/message?" + urlencode({"id": self.delivered}),
+            "payload": "/console/message?" + urlencode({"id": self.delivered, "look": 0}),
+            "sent-header": "/console/message?" + urlencode({"id": self.refused, "look": "header"}),
             "failed": "/console/message?" + urlencode({"id": self.refused}),
             "partners": "/console/partners",
             "partner": "/console/partner?" + urlencode({"partner": DISTANT}),
             "inbox": "/console/inbox",
             "item": "/console/item?" + urlencode({"offset": items[-1]["offset"]}),
             "trouble": "/console/trouble?all=yes",
+            "exceptions": "/console/exceptions",
+            "bulks": "/console/bulks",
+            "bulk": "/console/bulk?number=1",
+            "new-bulk": "/console/new-bulk?q=state:in_doubt",
             "jobs": "/console/jobs",
             "job": "/console/job?job=invoices-november",
             "journal": "/console/journal",
@@ -118,7 +126,7 @@ async def two_gateways(directory: Path, **gateway: Any) -> AsyncIterator[World]:
     between = {"id": "orders-2026", **BRIEF, "timeout": 60, "retry_interval": 60}
     ours = [
         _gateway(BUYER, uris[0], backups="backups", **gateway),
-        ("[[agreement]]", {**between, "with": [SELLER], "send_to": uris[1]}),
+        ("[[agreement]]", {**between, "name": NAME, "with": [SELLER], "send_to": uris[1]}),
         ("[[agreement]]", {"id": "tpa-cb-1", "with": [DISTANT], "send_to": peer.uri, **BRIEF}),
     ]
     theirs = [
@@ -170,6 +178,10 @@ async def _morning(world: World) -> None:
     answer = await buyer.call("POST", f"/v1/partners/{SELLER}/ping", headers=asking)
     assert answer.status == 200, answer
     await _job(world)
+    where = {"do": "ask", "where": {"to": DISTANT}, "reason": MARKUP}
+    answer = await buyer.call("POST", "/v1/bulk", json=where)
+    assert answer.status == 201, answer
+    await buyer.parts.counting.catch_up()
 
 
 async def _job(world: World) -> None:

@@ -21,8 +21,11 @@ from starlette.routing import Route
 
 from onceonly import __version__
 from onceonly.api import operations
+from onceonly.api.event_operations import LIST_EVENTS
+from onceonly.api.events import EventsQuery
 from onceonly.api.operating import Pings
 from onceonly.api.refusals import Refusal
+from onceonly.api.watching import GET_SENT_PAYLOAD
 from onceonly.console.assets import Assets
 from onceonly.console.browser import (
     LIVE,
@@ -40,7 +43,9 @@ from onceonly.console.calls import NOTHING, ApiRefused, Application, Calls, OnBe
 from onceonly.console.deeds import DEEDS, SUBJECTS, Deed
 from onceonly.console.page import Elsewhere, Shown, Visit
 from onceonly.console.pages import (
+    bulks,
     doubts,
+    exceptions,
     inbox,
     jobs,
     journal,
@@ -80,6 +85,10 @@ PAGES: Final[Mapping[str, Callable[[Visit], Awaitable[Shown]]]] = {
     "inbox": inbox.inbox,
     "item": inbox.item,
     "trouble": trouble.trouble,
+    "exceptions": exceptions.exceptions,
+    "bulks": bulks.bulks,
+    "bulk": bulks.bulk,
+    "new-bulk": bulks.new_bulk,
     "jobs": jobs.jobs,
     "job": jobs.job,
     "journal": journal.journal,
@@ -94,6 +103,8 @@ NAVIGATION: Final = (
     ("inbox", "Inbox"),
     ("partners", "Partners"),
     ("trouble", "Trouble"),
+    ("exceptions", "Exceptions"),
+    ("bulks", "Bulk actions"),
     ("jobs", "Jobs"),
     ("journal", "Journal"),
     ("keys", "Keys"),
@@ -101,6 +112,8 @@ NAVIGATION: Final = (
 )
 PARENTS: Final = {
     "audit": "journal",
+    "bulk": "bulks",
+    "new-bulk": "messages",
     "message": "messages",
     "partner": "partners",
     "item": "inbox",
@@ -177,9 +190,11 @@ class Console:
             Route(f"{ROOT}/sign-out", self._sign_out, methods=["POST"]),
             Route(f"{ROOT}/colours", self._choose_colours, methods=["POST"]),
             Route(f"{ROOT}/do/{{name}}", self._do, methods=both),
+            Route(f"{ROOT}/bulk-{{name}}", self._act_on_many, methods=["POST"]),
             Route(f"{ROOT}/new-key", self._make_key, methods=["POST"]),
             Route(f"{ROOT}/export", self._export),
             Route(f"{ROOT}/payload", self._payload),
+            Route(f"{ROOT}/events", self._events),
             *(Route(f"{ROOT}/{path}", self._shown(path)) for path in PAGES),
         ]
         handlers: dict[Any, Any] = {
@@ -210,9 +225,16 @@ class Console:
         query = dict(request.query_params.multi_items())
         return Visit(calls=self._calls(request), query=query, now=self._now())
 
-    def _calls(self, request: Request, key: str | None = None, reason: str | None = None) -> Calls:
-        is_use = LIVE not in request.headers
-        session = self._sessions.find(request.cookies.get(SESSION), is_use=is_use)
+    def _calls(
+        self,
+        request: Request,
+        key: str | None = None,
+        reason: str | None = None,
+        *,
+        is_use: bool = True,
+    ) -> Calls:
+        is_used = is_use and LIVE not in request.headers
+        session = self._sessions.find(request.cookies.get(SESSION), is_use=is_used)
         caller = OnBehalf(
             host=request.headers.get("host", "").encode("latin-1"),
             scheme=request.url.scheme,
@@ -374,6 +396,15 @@ class Console:
         page = await keys.made(self._visit(request), form.fields)
         return await self._rendered(request, page, {"here": "keys"})
 
+    async def _act_on_many(self, request: Request) -> Response:
+        act = bulks.FORMS.get(request.path_params["name"])
+        if act is None:
+            raise HTTPException(404)
+        answer = await act(self._visit(request), await self._checked_form(request))
+        if isinstance(answer, Shown):
+            return await self._rendered(request, answer, {"here": "bulks"})
+        return RedirectResponse(answer, 303, HEADERS)
+
     async def _export(self, request: Request) -> Response:
         form = request.query_params.get("form", "")
         if form not in EXPORTS:
@@ -397,8 +428,14 @@ class Console:
 
     async def _payload(self, request: Request) -> Response:
         visit = self._visit(request)
-        path = inbox.payload_path(visit)
-        return _Forwarded(visit.calls, path)
+        if visit.get("id") is not None:
+            return _Forwarded(visit.calls, GET_SENT_PAYLOAD, message.payload_path(visit))
+        return _Forwarded(visit.calls, operations.BY_OFFSET.payload, inbox.payload_path(visit))
+
+    async def _events(self, request: Request) -> Response:
+        """What happens, by which a page knows when to renew itself; nobody asked for it."""
+        calls = self._calls(request, is_use=False)
+        return _Forwarded(calls, LIST_EVENTS, NOTHING, EventsQuery())
 
     async def _on_refused(self, request: Request, error: ApiRefused) -> Response:
         if error.status == _UNAUTHORIZED:
@@ -443,16 +480,15 @@ def _plain(refused: ApiRefused) -> Response:
 
 
 class _Forwarded(Response):
-    """The bytes of a payload, as the API answers them: an attachment in a sandbox."""
+    """The API's own answer: a payload is an attachment in a sandbox, and events are a stream."""
 
-    def __init__(self, calls: Calls, path: Any) -> None:
+    def __init__(self, calls: Calls, operation: Any, path: Any, query: Any = NOTHING) -> None:
         super().__init__()
         self._calls = calls
-        self._path = path
+        self._asked = (operation, path, query)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        del scope  # The API gets one of its own.
-        await self._calls.forward(operations.BY_OFFSET.payload, self._path, NOTHING, receive, send)
+        await self._calls.forward(*self._asked, (scope, receive, send))
 
 
 def _address(request: Request) -> str:

@@ -21,6 +21,9 @@ Application = Callable[[Any, Any, Any], Awaitable[None]]
 
 NOTHING: Final = Nothing()
 
+OWN_OF_SCOPE: Final = "onceonly."
+"""How the keys begin that the gateway adds to an ASGI scope."""
+
 
 class OnBehalf(Word, kw_only=True):
     """For whom a call is made: what his browser said, and the key with which he signed in."""
@@ -54,8 +57,8 @@ class Calls:
     ) -> A:
         """The typed answer. Raises `ApiRefused`.
 
-        A text answer is a `str`. A status by which an operation says more than yes is still an
-        answer: whoever reads 503 of `/readyz` reads its body.
+        A text answer is a `str`, and a payload `bytes`. A status by which an operation says more
+        than yes is still an answer: whoever reads 503 of `/readyz` reads its body.
         """
         written = b"" if body is None else msgspec.json.encode(body)
         scope = self._scope(operation, path, query, len(written))
@@ -65,20 +68,35 @@ class Calls:
             raise ApiRefused(answer.status, _refusal(answer.body))
         if operation.answer_type is str:
             return answer.body.decode()  # type: ignore[return-value]  # because A is str here
+        if operation.answer_type is bytes:
+            return answer.body  # type: ignore[return-value]  # because A is bytes here
         value: A = _decoded(answer.body, operation.answer_type)
         return value
 
     async def forward(
-        self, operation: Operation[P, Q, B, A], path: P, query: Q, receive: Any, send: Any
+        self, call: Operation[P, Q, B, A], path: P, query: Q, browser: tuple[Any, Any, Any]
     ) -> None:
-        """Let the API answer the browser itself, as it does with the bytes of a payload."""
-        await self._api(self._scope(operation, path, query, 0), receive, send)
+        """Let the API answer the browser itself: the bytes of a payload, or a stream of events.
+
+        `browser` is the ASGI scope of its request, and its `receive` and `send`. Of an operation
+        with several media it gets the last one.
+        """
+        scope, receive, send = browser
+        # What the gateway's endpoint put there is about the connection, which is the same.
+        own = {name: scope[name] for name in scope if name.startswith(OWN_OF_SCOPE)}
+        asked = {**own, **self._scope(call, path, query, 0, call.media[-1])}
+        await self._api(asked, receive, send)
 
     def _scope(
-        self, operation: Operation[P, Q, B, A], path: P, query: Q, length: int
+        self,
+        operation: Operation[P, Q, B, A],
+        path: P,
+        query: Q,
+        length: int,
+        media: str | None = None,
     ) -> dict[str, Any]:
         caller, target = self._caller, operation.target(path).encode("ascii")
-        headers = [(b"host", caller.host), (b"accept", operation.media[0].encode())]
+        headers = [(b"host", caller.host), (b"accept", (media or operation.media[0]).encode())]
         if operation.writes:
             headers += [(b"content-type", JSON.encode()), (b"content-length", b"%d" % length)]
         if caller.reason is not None:

@@ -24,6 +24,7 @@ NAME_LENGTH_MAX: Final = 72
 """Longest name in a table; a longer one is cut in its middle, and whole where it is pointed at."""
 
 _STANDINGS: Final[Mapping[str, words.StateWords]] = {
+    **words.BULK_STATES,
     **words.JOB_STATES,
     **words.PROCESSING_STATES,
     **words.BACKUP_STATES,
@@ -49,6 +50,11 @@ def visible(text: str) -> str:
     """The text without anything that cannot be seen, and bounded."""
     cut = text if len(text) <= TEXT_LENGTH_MAX else f"{text[: TEXT_LENGTH_MAX - 1]}…"
     return printable(cut)
+
+
+def in_lines(text: str) -> Markup:
+    """A text of several lines, each without anything that cannot be seen; the caller bounds it."""
+    return Markup("\n").join(printable(line) for line in text.splitlines())
 
 
 def named(value: Any) -> Markup:
@@ -89,6 +95,13 @@ def ago(context: Context, instant: str | None) -> str:
     return "" if instant is None else spans.relative(spans.moment(instant), context["now"])
 
 
+@pass_context
+def age(context: Context, instant: str) -> str:
+    """How long something has lasted, in its two greatest units."""
+    lasted = context["now"] - spans.moment(instant)
+    return spans.span(max(0.0, lasted.total_seconds()))
+
+
 def standing(word: str) -> Markup:
     """A state as a word in its colour; what it means, where it is pointed at."""
     found = _STANDINGS.get(word, words.UNKNOWN)
@@ -119,8 +132,10 @@ def environment() -> Environment:
         finalize=placed,
     )
     made.filters |= {
+        "age": age,
         "ago": ago,
         "count": spans.count,
+        "in_lines": in_lines,
         "meaning": meaning,
         "named": named,
         "named_all": named_all,

@@ -84,8 +84,7 @@ def ahead_of(message: MessageDetail) -> tuple[Ahead, ...]:
         text = "waits for its turn: messages to one partner go one after the other"
         plans.append(Ahead(at=None, lane=words.LANES.index("Store"), text=text))
     if message.state == "sending":
-        text = "an acknowledgement is awaited; without one, it is sent again"
-        plans.append(Ahead(at=None, lane=words.LANES.index("Answers"), text=text))
+        plans += _tries_ahead(message)
     if message.expires_at is not None and not message.is_final:
         text = "its time to live ends"
         plans.append(Ahead(at=message.expires_at, lane=words.LANES.index("Store"), text=text))
@@ -94,3 +93,20 @@ def ahead_of(message: MessageDetail) -> tuple[Ahead, ...]:
         text = "the business response is due"
         plans.append(Ahead(at=response.due_at, lane=words.LANES.index("Answers"), text=text))
     return tuple(plans)
+
+
+def _tries_ahead(message: MessageDetail) -> tuple[Ahead, ...]:
+    """The next try, and when there will be none any more, if no acknowledgement comes."""
+    ahead: list[Ahead] = []
+    of_all = f" of {message.attempts_max}" if message.attempts_max is not None else ""
+    if message.next_attempt_at is not None:
+        text = f"without an acknowledgement, attempt {message.attempt + 1}{of_all}"
+        where = words.LANES.index("Attempts")
+        ahead.append(Ahead(at=message.next_attempt_at, lane=where, text=text))
+    else:
+        text = f"an acknowledgement is awaited; this is attempt {message.attempt}{of_all}"
+        ahead.append(Ahead(at=None, lane=words.LANES.index("Answers"), text=text))
+    if message.gives_up_at is not None:
+        text = "without an acknowledgement, the message is given up, and is in doubt"
+        ahead.append(Ahead(at=message.gives_up_at, lane=words.LANES.index("Store"), text=text))
+    return tuple(ahead)

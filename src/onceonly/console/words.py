@@ -57,6 +57,26 @@ OUTCOMES: Final = {
     "refused": StateWords("alarm", "refused", "the other side certainly did not take them"),
     "unknown": StateWords("doubt", "unknown", "nobody knows whether they were taken"),
 }
+BULK_ACTIONS: Final = {
+    "resend": "Send again, where no document can arrive twice; the others are skipped.",
+    "resend-anyway": "Send again as new messages, though documents may arrive twice.",
+    "cancel": "Take back.",
+    "resume": "Let go on what a bug of onceonly set aside.",
+    "ask": "Ask the partners how it stands; changes nothing there.",
+}
+"""What is done with each message of a selection."""
+BULK_STATES: Final = {
+    "selecting": StateWords("open", "selecting", "its messages are being selected"),
+    "prepared": StateWords("open", "prepared", "selected; nothing is done yet"),
+    "running": StateWords("open", "running", "message by message"),
+    "stopped": StateWords("doubt", "stopped", "what is done stays done; it can go on"),
+    "done": StateWords("agreed", "done", "every message had its turn"),
+}
+ITEM_OUTCOMES: Final = {
+    "done": StateWords("agreed", "done", "it was done with this message"),
+    "skipped": StateWords("outside", "skipped", "it did not fit this message any more"),
+    "failed": StateWords("alarm", "failed", "a bug of onceonly; nothing was changed"),
+}
 UNKNOWN: Final = StateWords("outside", "", "")
 """For a word that a newer gateway has, which is shown as it is."""
 
@@ -129,5 +149,6 @@ EVENTS: Final = {
     Event.INTERNAL_ERROR: Told(_STORE, "alarm", "a bug of onceonly met what came"),
     Event.STARTED: Told(_STORE, "outside", "the gateway started"),
     Event.STOPPED: Told(_STORE, "outside", "the gateway stopped"),
+    Event.RECONFIGURED: Told(_STORE, "outside", "the gateway took over another configuration"),
     Event.DRILL: Told(_STORE, "doubt", "a drill: times and faults are not real"),
 }

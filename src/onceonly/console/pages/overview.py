@@ -1,16 +1,17 @@
 """The first page: six numbers, what is in trouble, what happened last."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from onceonly.api import operations
-from onceonly.api.counts import COUNT_INBOX, COUNT_MESSAGES
+from onceonly.api.counters import Counters, CountersQuery
+from onceonly.api.counts import COUNT_INBOX
 from onceonly.api.history import JournalQuery, JournalRow
 from onceonly.api.inbox import InboxCriteria
-from onceonly.api.messages import MessageCriteria, MessagesQuery
 from onceonly.api.operating import IncidentsQuery, PartnerPair
-from onceonly.console import spans, words
+from onceonly.api.watching import GET_COUNTERS
+from onceonly.console import plots, spans, words
 from onceonly.console.calls import NOTHING, twin_of
 from onceonly.console.counts import messages_by_state
 from onceonly.console.page import Shown, Visit
@@ -18,11 +19,11 @@ from onceonly.console.rendering import url
 from onceonly.message.event import Event
 from onceonly.message.word import Word
 
-LOOKED_AT: Final = 100
-"""Messages under way that are looked at for tries after the first."""
 ROWS_LOOKED_AT: Final = 400
 """Of the end of the journal, for what happened last."""
 SHOWN: Final = 8
+BEHIND: Final = 2_000
+"""Rows of the journal that may be uncounted without a word: a busy gateway's last seconds."""
 
 FAILURES: Final = frozenset(
     {
@@ -51,45 +52,35 @@ class BarPart(Word, kw_only=True):
 
 
 async def overview(visit: Visit) -> Shown:
-    """The six numbers, trouble by partner, the last failures and actions."""
+    """The six numbers, what was promised and kept, trouble by partner, the last failures."""
     ask = visit.calls.ask
-    sending = MessagesQuery(state="sending", limit=LOOKED_AT)
-    today = visit.now.strftime("%Y-%m-%dT00:00:00Z")
-    failed = MessageCriteria(state="failed", since=today)
-    waiting = InboxCriteria(processing="not-started")
-    failures, untaken = await asyncio.gather(
-        ask(COUNT_MESSAGES, NOTHING, failed),
-        ask(COUNT_INBOX, NOTHING, waiting),
+    chosen = plots.range_of(visit.get("range"))
+    drawn = plots.query_of(chosen, visit.now)
+    today = CountersQuery(since=visit.now.strftime("%Y-%m-%dT00:00:00Z"), step="hour")
+    counted, since_midnight, untaken = await asyncio.gather(
+        ask(GET_COUNTERS, NOTHING, drawn),
+        ask(GET_COUNTERS, NOTHING, today),
+        ask(COUNT_INBOX, NOTHING, InboxCriteria(processing="not-started")),
     )
-    metrics, pairs, incidents, page, rows = await asyncio.gather(
+    metrics, pairs, incidents, rows = await asyncio.gather(
         ask(operations.GET_METRICS, NOTHING, NOTHING),
         ask(operations.LIST_PARTNERS, NOTHING, NOTHING),
         ask(operations.LIST_INCIDENTS, NOTHING, IncidentsQuery()),
-        ask(operations.LIST_MESSAGES, NOTHING, sending),
         ask(operations.LIST_JOURNAL, NOTHING, JournalQuery(order="newest", limit=ROWS_LOOKED_AT)),
     )
     counts = messages_by_state(metrics)
-    closed = [pair for pair in pairs.partners if pair.state != "open"]
-    retrying = [message for message in page.messages if message.attempt > 1]
     return Shown(
         template="overview.html",
         title="Overview",
         values={
             "numbers": (
-                _number(counts.get("sending", 0), "in flight", "messages", q="state:sending"),
-                Number(
-                    count=_at_least(len(retrying), is_more=page.next_after is not None),
-                    label="retrying",
-                    url=url("messages", q="state:sending"),
-                    tone="doubt" if retrying else "good",
-                ),
-                _number(counts.get("in_doubt", 0), "in doubt", "doubts", tone="doubt"),
-                _number(len(closed), "pairs not open", "partners", tone="doubt"),
-                Number(
-                    count=_at_least(failures.count, is_more=failures.is_more),
-                    label="failed today",
-                    url=url("messages", q=f"state:failed since:{today}"),
-                    tone="bad" if failures.count else "good",
+                *_under_way(counts, pairs.partners),
+                _number(
+                    since_midnight.together.failed,
+                    "failed today",
+                    "messages",
+                    tone="bad",
+                    q="state:failed",
                 ),
                 Number(
                     count=_at_least(untaken.count, is_more=untaken.is_more),
@@ -98,10 +89,13 @@ async def overview(visit: Visit) -> Shown:
                     tone="" if untaken.count else "good",
                 ),
             ),
+            "plots": plots.plots_of(chosen, visit.now, counted),
+            "plots_twin": twin_of(GET_COUNTERS, NOTHING, drawn),
+            "uncounted": _uncounted(counted),
+            "ranges": tuple(plots.RANGES.values()),
             "parts": parts_of(counts),
             "sum": sum(counts.values()),
             "troubled": sorted(filter(_is_troubled, pairs.partners), key=_gravity)[:SHOWN],
-            "retrying": tuple(retrying[:SHOWN]),
             "incidents": len(incidents.incidents),
             "failures": _last(row for row in rows.records if row.event in FAILURES),
             "actions": _last(row for row in rows.records if row.event is Event.ASKED),
@@ -109,6 +103,26 @@ async def overview(visit: Visit) -> Shown:
         twin=twin_of(operations.LIST_PARTNERS, NOTHING, NOTHING),
         command="onceonly partner list",
         is_live=True,
+    )
+
+
+def _uncounted(counted: Counters) -> int:
+    """How many rows the charts lack, if that is worth a word."""
+    behind = counted.last_seq - counted.counted_seq
+    return behind if behind > BEHIND else 0
+
+
+def _under_way(counts: Mapping[str, int], pairs: tuple[PartnerPair, ...]) -> tuple[Number, ...]:
+    """What has no end yet, and the pairs that hold it up."""
+    waiting = [one for pair in pairs for one in pair.waiting if one.next_attempt_at is not None]
+    retrying = sum(one.attempt > 1 for one in waiting)
+    closed = sum(pair.state != "open" for pair in pairs)
+    sending = "state:sending"
+    return (
+        _number(counts.get("sending", 0), "in flight", "messages", q=sending),
+        _number(retrying, "retrying", "messages", tone="doubt", q=sending),
+        _number(counts.get("in_doubt", 0), "in doubt", "doubts", tone="doubt"),
+        _number(closed, "suspended", "partners", tone="doubt"),
     )
 
 

@@ -45,6 +45,7 @@ async def partner(visit: Visit) -> Shown:
         title=f"Partner {name}",
         values={
             "partner": name,
+            "title": next((pair.partner_name for pair in pairs), None),
             "pairs": pairs,
             "incidents": tuple(
                 one for one in incidents.incidents if name in (one.from_party, one.to_party)

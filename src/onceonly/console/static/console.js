@@ -48,9 +48,35 @@ function note(text) {
   if (place) place.textContent = `· ${text}`;
 }
 
+// What happens is told by a stream of events, at which the page is renewed: at most once a second.
+// Without a stream, and for what is no event (a try, a message that was submitted), it asks by time.
+const kinds = ["verdicts", "responses", "inbox", "notices", "incidents"];
+let stream = null;
+let due = null;
+
+function soon() {
+  due ??= setTimeout(() => {
+    due = null;
+    renew();
+  }, 1000);
+}
+
+// A browser keeps few connections to one address: a page that nobody sees gives its own back.
+function follow() {
+  if (document.hidden) {
+    stream?.close();
+    stream = null;
+  } else if (stream === null) {
+    stream = new EventSource("/console/events");
+    for (const kind of kinds) stream.addEventListener(kind, soon);
+  }
+}
+
 if (everySeconds) {
   note(`and again every ${everySeconds} s`);
   setInterval(renew, everySeconds * 1000);
+  follow();
+  document.addEventListener("visibilitychange", follow);
 }
 
 // Keys: / goes to the query line, j and k go through the rows of a list.
