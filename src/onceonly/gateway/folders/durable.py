@@ -9,6 +9,10 @@ import stat
 from collections.abc import Iterable
 from errno import ENOTDIR
 from pathlib import Path
+from typing import Final
+
+_HIDDEN: Final = ".result.tmp"
+"""Short, since the name of a document may be as long as a name can be."""
 
 
 def sync_folder(folder: Path) -> None:
@@ -51,7 +55,7 @@ def write_new(path: Path, chunks: Iterable[bytes]) -> None:
 
 def replace(path: Path, content: bytes) -> None:
     """Give the file this content in one step, durably: a reader sees the old or the new one."""
-    hidden = path.with_name(f".{path.name}.tmp" if len(path.name) < 200 else ".result.tmp")
+    hidden = path.with_name(_HIDDEN)
     write_new(hidden, (content,))
     hidden.rename(path)
     sync_folder(path.parent)

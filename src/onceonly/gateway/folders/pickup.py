@@ -22,7 +22,7 @@ from onceonly.gateway.application.submissions import Part, Submission, Submissio
 from onceonly.gateway.config import Pickup, Ready
 from onceonly.gateway.desk import Desk
 from onceonly.gateway.folders import claims, durable
-from onceonly.gateway.folders.claims import Claim, Unfit
+from onceonly.gateway.folders.claims import Claim, Immovable, Unfit
 from onceonly.gateway.folders.names import (
     content_type,
     documents,
@@ -47,6 +47,9 @@ FOLLOW_EVERY: Final = 100
 """Documents that are taken between two looks for verdicts."""
 
 ROWS_PER_READ: Final = 1000
+
+NAMED_MAX: Final = 3
+"""How many of the things that are left alone the folder's trouble names."""
 
 _DELIVERED: Final = frozenset({OutboundStatus.ACKNOWLEDGED, OutboundStatus.SENT})
 
@@ -74,6 +77,10 @@ class PickupFolder(Watch):
         """Claimed, and not submitted yet."""
         self._followed: dict[str, list[_Followed]] = {}
         """By MessageId; two documents with one business key are one message."""
+        self._strange: list[str] = []
+        """What is below `sending` and was not made by us."""
+        self._immovable: dict[str, tuple[Any, str]] = {}
+        """Documents that cannot be claimed: how each looked then, and why."""
         self._seq = 0
         """Up to this row of the journal every verdict was seen."""
         self._seen: dict[str, tuple[Any, int]] = {}
@@ -98,7 +105,7 @@ class PickupFolder(Watch):
                 next_look = loop.time() + self._wanted.interval_s
             await self.follow()
             if has_room:
-                self.note(None)
+                self.note(self.left_alone())
             await self.pause(min(FOLLOW_S, max(0.0, next_look - loop.time())))
 
     async def begin(self) -> None:
@@ -106,7 +113,8 @@ class PickupFolder(Watch):
         await asyncio.to_thread(claims.prepare, self.path)
         self._seq = self._desk.snapshot().last_seq()
         self._followed.clear()
-        self._left = await asyncio.to_thread(_left_in, self.path)
+        self._immovable.clear()
+        self._left, self._strange = await asyncio.to_thread(_left_in, self.path)
         for claim in tuple(self._left):
             shown = await asyncio.to_thread(_shown, claim)
             message_id = None if shown is None else shown.message_id
@@ -131,15 +139,9 @@ class PickupFolder(Watch):
         for number, name in enumerate(found, 1):
             if self.is_stopped():
                 break
-            ground = self._desk.ground()
-            claim = await asyncio.to_thread(
-                claims.claim,
-                self.path,
-                name,
-                ground.message_id("document"),
-                ground.now.at,
-                self._desk.failpoints.reach,
-            )
+            claim = await self._claim(name)
+            if claim is None:
+                continue
             self.waiting -= 1
             self._left.append(claim)
             if not await self._submit(claim):
@@ -148,10 +150,44 @@ class PickupFolder(Watch):
                 await self.follow()
         return True
 
+    async def _claim(self, name: str) -> Claim | None:
+        """Make the document ours; None if it is left where it is, which does not stop others."""
+        ground = self._desk.ground()
+        try:
+            return await asyncio.to_thread(
+                claims.claim,
+                self.path,
+                name,
+                ground.message_id("document"),
+                ground.now.at,
+                self._desk.failpoints.reach,
+            )
+        except Immovable as error:
+            self._immovable[name] = (await asyncio.to_thread(_rights, self.path, name), str(error))
+            return None
+
+    def left_alone(self) -> str | None:
+        """What is not touched, and why; None if there is nothing."""
+        found = [*self._strange, *(why for _, why in self._immovable.values())]
+        if not found:
+            return None
+        more = f", and {len(found) - NAMED_MAX} more" if len(found) > NAMED_MAX else ""
+        return f"left where it is: {'; '.join(found[:NAMED_MAX])}{more}"
+
     def _list_documents(self) -> list[str]:
         with os.scandir(self.path) as entries:
             names = frozenset(entry.name for entry in entries)
-        found = [name for name in documents(names, self._wanted.ready) if self._is_whole(name)]
+        # One that could not be claimed is tried again when its rights are others.
+        self._immovable = {
+            name: kept
+            for name, kept in self._immovable.items()
+            if name in names and kept[0] == _rights(self.path, name)
+        }
+        found = [
+            name
+            for name in documents(names, self._wanted.ready)
+            if name not in self._immovable and self._is_whole(name)
+        ]
         self._seen = {name: self._seen[name] for name in found if name in self._seen}
         if self._wanted.ready is Ready.SETTLED:
             return [name for name in found if self._is_settled(name)]
@@ -230,7 +266,7 @@ class PickupFolder(Watch):
             sinks.append(sink)
             counter = _Counter(sink.write, room, self.is_stopped)
             try:
-                claims.read(path, counter.take)
+                claims.read(claim, path, counter.take)
             except Unfit as error:
                 raise Unfit(f"{written(path.name)}: {error}") from error
             room = counter.room
@@ -329,11 +365,25 @@ class _Counter:
         self._write(chunk)
 
 
-def _left_in(folder: Path) -> list[Claim]:
-    found = list(claims.list_claims(folder))
+def _left_in(folder: Path) -> tuple[list[Claim], list[str]]:
+    found, strange = claims.list_claims(folder)
+    gathered = []
     for claim in found:
-        claims.gather(folder, claim)
-    return found
+        try:
+            claims.gather(folder, claim)
+        except Immovable:
+            continue  # It is where it was, and the next look finds it.
+        gathered.append(claim)
+    return gathered, strange
+
+
+def _rights(folder: Path, name: str) -> Any:
+    """What changes when somebody changes who may rename the document."""
+    try:
+        found, above = (folder / name).lstat(), folder.lstat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_ctime_ns, above.st_mode, above.st_uid, above.st_gid
 
 
 def _shown(claim: Claim) -> FileResult | None:
