@@ -184,6 +184,26 @@ async def test_a_dead_event_is_an_incident_until_it_is_replayed(alive, peer, rec
     assert alive.store.snapshot().list_incidents(is_open=True) == []
 
 
+async def test_an_incident_is_about_one_webhook(alive, peer, receiver):
+    """It ends when this webhook has no dead event any more, whatever another one has."""
+    told = [
+        await told_by(alive, wanted(receiver.url, id=name, give_up_after_s=0))
+        for name in ("erp", "crm")
+    ]
+    parts = alive.parts
+    webhooks = Webhooks(told, desk=parts.desk, tasks=parts.tasks, bugs=parts.bugs)
+    await a_message(alive, peer)
+    receiver.answer("503 No", "503 No")
+    for one in told:
+        await look(one)
+    ((seq, _, _, _),) = deliveries(alive)
+    await webhooks.replay("erp", seq)
+    for one in told:
+        await tell_all(one)
+    (incident,) = alive.store.snapshot().list_incidents(is_open=True)
+    assert "webhook 'crm'" in incident.reason
+
+
 async def test_a_replay_that_fails_is_dead_again(alive, peer, receiver):
     """It is one attempt, and whoever asked for it looks."""
     told = await told_by(alive, wanted(receiver.url))

@@ -38,7 +38,7 @@ def note_attempt(
 ) -> None:
     """Note how an attempt ended. If the event is delivered or dead, the next one has its turn.
 
-    A dead event is an incident, until no webhook has one.
+    A dead event is an incident of its webhook, until the webhook has none.
     """
     store = _webhooks(txn)
     store.put_delivery(delivery)
@@ -49,7 +49,8 @@ def note_attempt(
         reason = _reason(delivery.webhook)
         txn.open_incident(Role.SENDER, _ourselves(ground), reason, at=ground.now.at)
     elif is_replay and not store.list_deliveries(delivery.webhook, 0, 1, DeliveryState.DEAD):
-        _resolve(txn, ground, delivery.webhook)
+        reason = _reason(delivery.webhook)
+        txn.resolve_reason(Role.SENDER, _ourselves(ground), reason, at=ground.now.at)
 
 
 def ask_replay(txn: Transaction, ground: Ground, webhook: str, seq: int) -> WebhookDelivery:
@@ -66,17 +67,6 @@ def ask_replay(txn: Transaction, ground: Ground, webhook: str, seq: int) -> Webh
     asked = changed(found or new, state=DeliveryState.REPLAY, first_at=ground.now.at)
     store.put_delivery(asked)
     return asked
-
-
-def _resolve(txn: Transaction, ground: Ground, webhook: str) -> None:
-    """Resolve the incidents about webhooks, if this one's is the last."""
-    others = [
-        one
-        for one in txn.list_incidents(is_open=True)
-        if one.pair == _ourselves(ground) and one.reason != _reason(webhook)
-    ]
-    if not others:
-        txn.resolve_incidents(Role.SENDER, _ourselves(ground), at=ground.now.at)
 
 
 def _reason(webhook: str) -> str:

@@ -454,6 +454,11 @@ UPDATE incident SET resolved_at = ?
 UPDATE incident SET resolved_at = ?
   WHERE role = ? AND from_party = ? AND to_party = ? AND resolved_at IS NULL AND message_id = ?
 
+-- name: resolve_reason
+UPDATE incident SET resolved_at = ?
+  WHERE role = ? AND from_party = ? AND to_party = ? AND reason = ? AND resolved_at IS NULL
+    AND is_trouble = 0
+
 -- name: list_open_incidents
 SELECT incident_id, role, from_party, to_party, reason, opened_at, resolved_at, message_id,
     is_trouble
