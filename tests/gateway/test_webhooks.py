@@ -16,6 +16,7 @@ from onceonly.gateway.webhooks.posting import Poster
 from onceonly.gateway.webhooks.webhook import Told
 from onceonly.gateway.webhooks.webhooks import Webhooks
 from onceonly.message.event import Event
+from onceonly.steps import webhooks as steps
 from onceonly.store.contract.webhooks import DeliveryState
 
 pytestmark = pytest.mark.anyio
@@ -202,6 +203,40 @@ async def test_an_incident_is_about_one_webhook(alive, peer, receiver):
         await tell_all(one)
     (incident,) = alive.store.snapshot().list_incidents(is_open=True)
     assert "webhook 'crm'" in incident.reason
+
+
+async def test_old_deliveries_are_forgotten(alive, peer, receiver, monkeypatch):
+    """By the purge, in small steps: delivered ones above a number, and dead ones after a time."""
+    told = await told_by(alive, wanted(receiver.url, give_up_after_s=0))
+    parts = alive.parts
+    webhooks = Webhooks([told], desk=parts.desk, tasks=parts.tasks, bugs=parts.bugs)
+    for _ in range(4):
+        await a_message(alive, peer)
+    receiver.answer("503 No")
+    await tell_all(told)
+    assert len(deliveries(alive)) == 4
+    assert await webhooks.forget_over() == 0
+    monkeypatch.setattr(steps, "DELIVERED_KEPT", 1)
+    monkeypatch.setattr(steps, "ROWS_PER_STEP", 1)
+    assert await webhooks.forget_over() == 2
+    assert [state for _, state, _, _ in deliveries(alive)] == ["dead", "delivered"]
+    assert len(alive.store.snapshot().list_incidents(is_open=True)) == 1
+    monkeypatch.setattr(steps, "DEAD_KEPT_S", -1)
+    assert await webhooks.forget_over() == 1
+    assert alive.store.snapshot().list_incidents(is_open=True) == []
+
+
+async def test_a_webhook_that_was_removed_is_forgotten(alive, peer, receiver):
+    """Its deliveries and its incident; the next purge finds nothing."""
+    told = await told_by(alive, wanted(receiver.url, give_up_after_s=0))
+    await a_message(alive, peer)
+    receiver.answer("503 No")
+    await tell_all(told)
+    await alive.live_a_round(purge_interval_s=0)
+    await alive.until(lambda: not deliveries(alive))
+    snapshot = alive.store.snapshot()
+    assert snapshot.list_incidents(is_open=True) == []
+    assert snapshot.find_webhook_seq("erp") == told.seq
 
 
 async def test_a_replay_that_fails_is_dead_again(alive, peer, receiver):

@@ -48,6 +48,7 @@ NOT_IN_WORLDS = {
     "transit.take_up_parked",
     "verdicts.send_beside",
     *("webhooks.ask_replay", "webhooks.begin", "webhooks.note_attempt", "webhooks.pass_by"),
+    *("webhooks.forget_old", "webhooks.forget_removed"),
 }
 """What an operator does after a bug or with many messages, jobs, counters, and what is so rare that
 these worlds do not have it; the tests of the gateway run each of them, once."""
