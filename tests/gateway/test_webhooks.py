@@ -14,7 +14,7 @@ from onceonly.gateway.config.webhook_keys import keys_of
 from onceonly.gateway.open_files import find_open
 from onceonly.gateway.webhooks.posting import Poster
 from onceonly.gateway.webhooks.webhook import Told
-from onceonly.gateway.webhooks.webhooks import Webhooks
+from onceonly.gateway.webhooks.webhooks import Webhooks, shown_url
 from onceonly.message.event import Event
 from onceonly.steps import webhooks as steps
 from onceonly.store.contract.webhooks import DeliveryState
@@ -109,6 +109,39 @@ async def test_events_come_in_order_and_only_wanted_ones(alive, peer, receiver):
     rows = [row.seq for row in alive.rows() if KIND_OF[row.event] == "traffic"]
     assert seqs == [seq for seq in rows if seq >= seqs[0]]
     assert seqs[-1] == rows[-1]
+
+
+async def test_rows_are_read_once(alive, peer, receiver, monkeypatch):
+    """One that is behind goes on in what it has read, however many events are in it."""
+    told = await told_by(alive, wanted(receiver.url, kinds=("traffic",)))
+    await a_message(alive, peer)
+    snapshot = type(alive.store.snapshot())
+    reads: list[int] = []
+    usual = snapshot.list_journal
+
+    def counted(self: Any, after: int, limit: int) -> Any:
+        reads.append(after)
+        return usual(self, after, limit)
+
+    monkeypatch.setattr(snapshot, "list_journal", counted)
+    await tell_all(told)
+    assert len(receiver.heard) > 2
+    assert reads == [reads[0], told.seq]
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("https://chat.example/services/T1/B2/secret", "https://chat.example/services/…"),
+        ("https://chat.example:8443/hook?token=7", "https://chat.example:8443/hook"),
+        ("https://chat.example/hook/", "https://chat.example/hook"),
+        ("https://chat.example", "https://chat.example"),
+        ("https://chat.example//secret", "https://chat.example/…"),
+    ],
+)
+def test_a_url_is_shown_without_its_secrets(url, shown):
+    """Chat services have a token in the path, others in the query."""
+    assert shown_url(url) == shown
 
 
 async def test_a_new_webhook_is_told_what_happens_from_now_on(alive, peer, receiver):

@@ -131,13 +131,26 @@ async def _rest(told: Told, bug: Exception) -> None:
     await told.pause(AFTER_BUG_S)
 
 
+def shown_url(url: str) -> str:
+    """The URL without what may be a secret: chat services have a token in its path.
+
+    Scheme, host and the first step of the path are shown, and `/…` for what comes after it.
+    """
+    parts = urlsplit(url)
+    _, _, path = parts.path.partition("/")
+    first, _, more = path.partition("/")
+    host = parts.netloc.rpartition("@")[2]
+    shown = f"/{first}" if first else ""
+    return f"{parts.scheme}://{host}{shown}{'/…' if more else ''}"
+
+
 def _shape(told: Told, snapshot: Snapshot) -> shapes.Webhook:
     known, wanted = deliveries_of(snapshot), told.wanted
     # Rows without an event for it move the place in memory alone.
     seq = told.seq or known.find_webhook_seq(wanted.id)
     return shapes.Webhook(
         id=wanted.id,
-        url=urlsplit(wanted.url)._replace(query="").geturl(),
+        url=shown_url(wanted.url),
         kinds=wanted.kinds,
         seq=seq,
         behind=0 if seq is None else max(0, snapshot.last_seq() - seq),
