@@ -1,5 +1,6 @@
 """The folders of a gateway: who may work in one, and what operators are told."""
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +11,9 @@ from running_gateway import RunningGateway, write_configuration
 from onceonly.gateway.checkup import warnings_of
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import Drop, Pickup, read_configuration
+from onceonly.gateway.folders import claims, dropping
 from onceonly.gateway.folders.watch import LOCK, Watch
+from onceonly.gateway.open_files import find_open
 from onceonly.store.lock import StoreLock
 
 pytestmark = pytest.mark.anyio
@@ -89,3 +92,37 @@ async def test_a_check_warns_of_folders_that_cannot_be_used(tmp_path, peer, box)
     warned = [one for one in warnings_of(configured(tmp_path, peer, box)) if "folder" in one]
     (warning,) = warned
     assert warning.startswith("folder invoices: ")
+
+
+def _modes(box: Path) -> dict[str, str]:
+    return {one.name: f"{one.stat().st_mode & 0o777:o}" for one in box.rglob("*")}
+
+
+@pytest.mark.parametrize(("mask", "folder", "file"), [(0, "750", "640"), (0o077, "700", "600")])
+def test_what_is_made_in_folders_is_closed_to_others(box, mask, folder, file):
+    """The group may read it, unless the umask is stricter."""
+    before = os.umask(mask)
+    try:
+        dropping.drop(box, "1-x", {"1-a.xml": (b"<Order/>",)}, lambda _: None)
+        claims.prepare(box)
+    finally:
+        os.umask(before)
+    folders = dict.fromkeys((".onceonly", "1-x", "sending", "sent", "failed"), folder)
+    assert _modes(box) == {**folders, "1-a.xml": file, "1-x.written": file}
+
+
+async def test_folders_that_are_open_to_others_are_named(tmp_path, peer, box):
+    """A drop that they can read, and a pickup that they can write."""
+    configuration = configured(tmp_path, peer, box)
+    paths = [one.path for one in (*configuration.pickups, *configuration.drops)]
+    for path in paths:
+        path.mkdir(exist_ok=True)
+    for mode, expected in ((0o750, []), (0o777, paths)):
+        for path in paths:
+            path.chmod(mode)
+        found = {one.path for one in find_open(configuration)}
+        assert found & set(map(str, paths)) == set(map(str, expected))
+    for path in paths:
+        path.chmod(0o755)
+    found = {one.path for one in find_open(configuration)}
+    assert found & set(map(str, paths)) == {str(one.path) for one in configuration.drops}
