@@ -110,13 +110,13 @@ class PickupFolder(Watch):
 
     async def begin(self) -> None:
         """Go on with what a stop, a kill or trouble left."""
-        await asyncio.to_thread(claims.prepare, self.path)
+        await self.thread.run(claims.prepare, self.path)
         self._seq = self._desk.snapshot().last_seq()
         self._followed.clear()
         self._immovable.clear()
-        self._left, self._strange = await asyncio.to_thread(_left_in, self.path)
+        self._left, self._strange = await self.thread.run(_left_in, self.path)
         for claim in tuple(self._left):
-            shown = await asyncio.to_thread(_shown, claim)
+            shown = await self.thread.run(_shown, claim)
             message_id = None if shown is None else shown.message_id
             if message_id is None and self._find(claim.note.message_id) is not None:
                 message_id = claim.note.message_id
@@ -134,7 +134,7 @@ class PickupFolder(Watch):
         while self._left and not self.is_stopped():
             if not await self._submit(self._left[0]):
                 return False
-        found = await asyncio.to_thread(self._list_documents)
+        found = await self.thread.run(self._list_documents)
         self.waiting = len(found)
         for number, name in enumerate(found, 1):
             if self.is_stopped():
@@ -154,7 +154,7 @@ class PickupFolder(Watch):
         """Make the document ours; None if it is left where it is, which does not stop others."""
         ground = self._desk.ground()
         try:
-            return await asyncio.to_thread(
+            return await self.thread.run(
                 claims.claim,
                 self.path,
                 name,
@@ -163,7 +163,7 @@ class PickupFolder(Watch):
                 self._desk.failpoints.reach,
             )
         except Immovable as error:
-            self._immovable[name] = (await asyncio.to_thread(_rights, self.path, name), str(error))
+            self._immovable[name] = (await self.thread.run(_rights, self.path, name), str(error))
             return None
 
     def left_alone(self) -> str | None:
@@ -229,14 +229,14 @@ class PickupFolder(Watch):
 
     async def _submitted(self, claim: Claim) -> str:
         agreement = self._desk.house.agreement(self._wanted.agreement)
-        header = await asyncio.to_thread(_header_of, claim, agreement)
+        header = await self.thread.run(_header_of, claim, agreement)
         service = header.service or self._wanted.service
         action = header.action or self._wanted.action
         if service is None or action is None:
             raise Unfit("neither its header nor the configuration says its service and action")
         sinks: list[Sink] = []
         try:
-            parts = await asyncio.to_thread(self._spooled, claim, sinks)
+            parts = await self.thread.run(self._spooled, claim, sinks)
             receipt = await self._submissions.submit(
                 Submission(
                     to=agreement.their_party,
@@ -277,7 +277,7 @@ class PickupFolder(Watch):
     async def _refuse(self, claim: Claim, error: str, reason: str) -> None:
         result = self._result(claim, None, "refused", error=error, reason=reason)
         self._left.remove(claim)
-        await asyncio.to_thread(_finish, self.path, claim, result, is_sent=False)
+        await self.thread.run(_finish, self.path, claim, result, is_sent=False)
         self.count(is_done=False)
 
     async def follow(self) -> None:
@@ -302,7 +302,7 @@ class PickupFolder(Watch):
         claim = followed.claim
         if view is None:
             result = self._result(claim, message_id, "forgotten")
-            await asyncio.to_thread(_finish, self.path, claim, result, is_sent=False)
+            await self.thread.run(_finish, self.path, claim, result, is_sent=False)
             self.count(is_done=False)
             return
         state = view.state
@@ -312,13 +312,13 @@ class PickupFolder(Watch):
         )
         if state.status.is_final:
             is_sent = state.status in _DELIVERED
-            await asyncio.to_thread(durable.replace, claim.result, _as_json(result))
+            await self.thread.run(durable.replace, claim.result, _as_json(result))
             self._desk.failpoints.reach("before-settle")
-            await asyncio.to_thread(claims.settle, self.path, claim, is_sent=is_sent)
+            await self.thread.run(claims.settle, self.path, claim, is_sent=is_sent)
             self.count(is_done=is_sent)
             return
         if state.status.value != followed.state:
-            await asyncio.to_thread(durable.replace, claim.result, _as_json(result))
+            await self.thread.run(durable.replace, claim.result, _as_json(result))
         kept = _Followed(claim, state.status.value)
         self._followed.setdefault(message_id, []).append(kept)
 
