@@ -44,6 +44,7 @@ WHOLE = {
     "list_released_runs": ("SCAN holding",),
     "list_running_bulks": ("SCAN bulk USING INDEX bulk_running",),
     "forget_blocks": ("SCAN block",),
+    "list_webhooks": ("SCAN webhook",),
     "list_api_keys": ("SCAN api_key",),
     "list_alerts": ("SCAN alert",),
     "list_mutes": ("SCAN alert_mute",),

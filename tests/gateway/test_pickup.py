@@ -240,7 +240,16 @@ async def test_what_is_no_document_is_refused(alive, peer, box, tmp_path, make):
 
 
 @pytest.mark.parametrize(
-    "name", [b"\xff\xfe.xml", b"a\nb.xml", "Nº 1 ünïcode.xml".encode(), b"x" * 250, b" x ", b"\\"]
+    "name",
+    [
+        b"\xff\xfe.xml",
+        b"a\nb.xml",
+        "Nº 1 ünïcode.xml".encode(),
+        b"x" * 250,
+        "ä".encode() * 120,
+        b" x ",
+        b"\\",
+    ],
 )
 async def test_a_name_may_be_any_bytes(alive, peer, box, name):
     """A name that no header can hold is escaped; the file keeps its own."""
@@ -388,3 +397,139 @@ async def test_a_folder_for_what_is_ours_must_be_one(alive, peer, box, tmp_path)
     (box / "sent").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(NotADirectoryError):
         await pickup(alive, box, peer)
+
+
+def _forged(box: Path, note: bytes) -> None:
+    """What whoever may write in the folder can put in the place of ours."""
+    (box / "sending").rename(box / "s2")
+    (box / "sending" / "a").mkdir(parents=True)
+    (box / "sending" / "a" / ".claim.json").write_bytes(note)
+
+
+FORGED = [b"/etc/hostname", b"../../secret", b"..", b".", b"", b"a\0b"]
+
+
+@pytest.mark.parametrize("name", FORGED)
+async def test_a_forged_claim_sends_no_file(alive, peer, box, tmp_path, name):
+    """A name that leads elsewhere is named and not touched, and stops no other document."""
+    (tmp_path / "secret").write_bytes(b"secret")
+    await pickup(alive, box, peer)
+    note = {"name": name.hex(), "message_id": "x@y", "claimed_at": 0}
+    _forged(box, json.dumps(note).encode())
+    put(box, "x.xml", b"<Order/>")
+    folder = await pickup(alive, box, peer)
+    assert folder.under_way == 0
+    await folder.take()
+    assert (await peer.hear("Normal")).payloads == [b"<Order/>"]
+    assert str(box / "sending" / "a") in folder.left_alone()
+    assert (box / "sending" / "a" / ".claim.json").exists()
+
+
+@pytest.mark.parametrize("note", [b"", b"{}", b'{"name":"zz","message_id":"x@y","claimed_at":0}'])
+async def test_a_note_that_is_not_ours_is_left_alone(alive, peer, box, note):
+    """It is named as trouble of the folder."""
+    await pickup(alive, box, peer)
+    _forged(box, note)
+    assert "not as we made it" in (await pickup(alive, box, peer)).left_alone()
+
+
+async def test_a_note_that_is_a_link_is_left_alone(alive, peer, box):
+    """Another file must not say what we claimed."""
+    folder = await pickup(alive, box, peer, ready=Ready.RENAMED)
+    (box / "x.xml").write_bytes(b"<Order/>")
+    await folder.take()
+    (ours,) = (box / "sending").iterdir()
+    (ours / ".claim.json").rename(box / "elsewhere")
+    (ours / ".claim.json").symlink_to(box / "elsewhere")
+    assert ours.name in (await pickup(alive, box, peer)).left_alone()
+
+
+async def test_what_another_user_made_is_not_ours(alive, peer, box, monkeypatch):
+    """Whoever may write in the folder could have put it in the place of ours."""
+    await pickup(alive, box, peer)
+    us = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: us + 1)
+    with pytest.raises(PermissionError, match="another user"):
+        await pickup(alive, box, peer)
+
+
+async def test_a_claim_that_was_exchanged_is_not_read(alive, peer, box, tmp_path):
+    """A link in the place of the claim's folder, put there before the document is read."""
+    (tmp_path / "secrets").mkdir()
+    (tmp_path / "secrets" / "key.pem").write_bytes(b"secret")
+    await pickup(alive, box, peer)
+    put(box, "key.pem")
+    claim = claims.claim(box, "key.pem", "note-1@buyer.example", 0, lambda _: None)
+    (box / "sending").rename(box / "s2")
+    (box / "sending").mkdir()
+    claim.folder.symlink_to(tmp_path / "secrets")
+    taken: list[bytes] = []
+    with pytest.raises(OSError, match=r"symbolic|directory"):
+        claims.read(claim, claim.document, taken.append)
+    assert taken == []
+
+
+def _refusing(monkeypatch: pytest.MonkeyPatch, call: str, path: Path) -> None:
+    """The system refuses a call on this path, as it does to all but the superuser."""
+    usual = getattr(Path, call)
+
+    def refused(self: Path, *args: Any) -> Any:
+        if self == path:
+            raise PermissionError(13, "Permission denied", str(self))
+        return usual(self, *args)
+
+    monkeypatch.setattr(Path, call, refused)
+
+
+async def test_a_document_that_cannot_be_moved_stops_no_other(alive, peer, box, monkeypatch):
+    """It stays with its header and marker, is named, and is taken once its rights are others."""
+    folder = await pickup(alive, box, peer)
+    (box / "a").mkdir()
+    (box / "a" / "1.xml").write_bytes(b"<A/>")
+    (box / "a.header.json").write_text('{"service": "Billing"}', "utf-8")
+    (box / "a.done").touch()
+    put(box, "b.xml", b"<B/>")
+    with monkeypatch.context() as patch:
+        _refusing(patch, "rename", box / "a")
+        for _ in range(2):
+            await folder.take()
+            assert left(box) == ["a", "a.done", "a.header.json"]
+            assert "'a': Permission denied" in folder.left_alone()
+        assert (await peer.hear("Normal")).payloads == [b"<B/>"]
+        assert len(list((box / "sending").iterdir())) == 1
+    (box / "a").chmod(0o750)
+    await folder.take()
+    assert (left(box), folder.left_alone()) == ([], None)
+    assert len(alive.rows(Event.SUBMITTED)) == 2
+
+
+async def test_a_claim_that_was_cut_may_turn_out_immovable(alive, peer, box, monkeypatch):
+    """The start goes on; the document is where it was."""
+    await pickup(alive, box, peer)
+    put(box, "x.xml")
+    with pytest.raises(CutError):
+        claims.claim(box, "x.xml", "note-1@buyer.example", 0, cut_at("before-claim"))
+    _refusing(monkeypatch, "rename", box / "x.xml")
+    folder = await pickup(alive, box, peer)
+    assert (left(box), folder.under_way) == (["x.xml", "x.xml.done"], 0)
+
+
+async def test_a_folder_that_must_not_be_listed_is_refused(alive, peer, box, monkeypatch):
+    """The others go on."""
+    folder = await pickup(alive, box, peer)
+    (box / "a").mkdir()
+    (box / "a.done").touch()
+    put(box, "b.xml", b"<B/>")
+    usual = Path.iterdir
+
+    def iterdir(self: Path) -> Any:
+        if self.name == "a":
+            raise PermissionError(13, "Permission denied", str(self))
+        return usual(self)
+
+    monkeypatch.setattr(Path, "iterdir", iterdir)
+    await folder.take()
+    monkeypatch.undo()
+    (result,) = results(box, "failed")
+    assert (result["error"], "must not be read" in result["reason"]) == ("UnfitFile", True)
+    assert (await peer.hear("Normal")).payloads == [b"<B/>"]

@@ -14,8 +14,9 @@ from onceonly.gateway.config.webhook_keys import keys_of
 from onceonly.gateway.open_files import find_open
 from onceonly.gateway.webhooks.posting import Poster
 from onceonly.gateway.webhooks.webhook import Told
-from onceonly.gateway.webhooks.webhooks import Webhooks
+from onceonly.gateway.webhooks.webhooks import Webhooks, shown_url
 from onceonly.message.event import Event
+from onceonly.steps import webhooks as steps
 from onceonly.store.contract.webhooks import DeliveryState
 
 pytestmark = pytest.mark.anyio
@@ -110,6 +111,39 @@ async def test_events_come_in_order_and_only_wanted_ones(alive, peer, receiver):
     assert seqs[-1] == rows[-1]
 
 
+async def test_rows_are_read_once(alive, peer, receiver, monkeypatch):
+    """One that is behind goes on in what it has read, however many events are in it."""
+    told = await told_by(alive, wanted(receiver.url, kinds=("traffic",)))
+    await a_message(alive, peer)
+    snapshot = type(alive.store.snapshot())
+    reads: list[int] = []
+    usual = snapshot.list_journal
+
+    def counted(self: Any, after: int, limit: int) -> Any:
+        reads.append(after)
+        return usual(self, after, limit)
+
+    monkeypatch.setattr(snapshot, "list_journal", counted)
+    await tell_all(told)
+    assert len(receiver.heard) > 2
+    assert reads == [reads[0], told.seq]
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("https://chat.example/services/T1/B2/secret", "https://chat.example/services/…"),
+        ("https://chat.example:8443/hook?token=7", "https://chat.example:8443/hook"),
+        ("https://chat.example/hook/", "https://chat.example/hook"),
+        ("https://chat.example", "https://chat.example"),
+        ("https://chat.example//secret", "https://chat.example/…"),
+    ],
+)
+def test_a_url_is_shown_without_its_secrets(url, shown):
+    """Chat services have a token in the path, others in the query."""
+    assert shown_url(url) == shown
+
+
 async def test_a_new_webhook_is_told_what_happens_from_now_on(alive, peer, receiver):
     """And goes on where it was, not at the end, when it begins again."""
     await a_message(alive, peer)
@@ -182,6 +216,60 @@ async def test_a_dead_event_is_an_incident_until_it_is_replayed(alive, peer, rec
     assert first.event_id == second.event_id
     assert deliveries(alive) == [(seq, DeliveryState.DELIVERED, 2, 204)]
     assert alive.store.snapshot().list_incidents(is_open=True) == []
+
+
+async def test_an_incident_is_about_one_webhook(alive, peer, receiver):
+    """It ends when this webhook has no dead event any more, whatever another one has."""
+    told = [
+        await told_by(alive, wanted(receiver.url, id=name, give_up_after_s=0))
+        for name in ("erp", "crm")
+    ]
+    parts = alive.parts
+    webhooks = Webhooks(told, desk=parts.desk, tasks=parts.tasks, bugs=parts.bugs)
+    await a_message(alive, peer)
+    receiver.answer("503 No", "503 No")
+    for one in told:
+        await look(one)
+    ((seq, _, _, _),) = deliveries(alive)
+    await webhooks.replay("erp", seq)
+    for one in told:
+        await tell_all(one)
+    (incident,) = alive.store.snapshot().list_incidents(is_open=True)
+    assert "webhook 'crm'" in incident.reason
+
+
+async def test_old_deliveries_are_forgotten(alive, peer, receiver, monkeypatch):
+    """By the purge, in small steps: delivered ones above a number, and dead ones after a time."""
+    told = await told_by(alive, wanted(receiver.url, give_up_after_s=0))
+    parts = alive.parts
+    webhooks = Webhooks([told], desk=parts.desk, tasks=parts.tasks, bugs=parts.bugs)
+    for _ in range(4):
+        await a_message(alive, peer)
+    receiver.answer("503 No")
+    await tell_all(told)
+    assert len(deliveries(alive)) == 4
+    assert await webhooks.forget_over() == 0
+    monkeypatch.setattr(steps, "DELIVERED_KEPT", 1)
+    monkeypatch.setattr(steps, "ROWS_PER_STEP", 1)
+    assert await webhooks.forget_over() == 2
+    assert [state for _, state, _, _ in deliveries(alive)] == ["dead", "delivered"]
+    assert len(alive.store.snapshot().list_incidents(is_open=True)) == 1
+    monkeypatch.setattr(steps, "DEAD_KEPT_S", -1)
+    assert await webhooks.forget_over() == 1
+    assert alive.store.snapshot().list_incidents(is_open=True) == []
+
+
+async def test_a_webhook_that_was_removed_is_forgotten(alive, peer, receiver):
+    """Its deliveries and its incident; the next purge finds nothing."""
+    told = await told_by(alive, wanted(receiver.url, give_up_after_s=0))
+    await a_message(alive, peer)
+    receiver.answer("503 No")
+    await tell_all(told)
+    await alive.live_a_round(purge_interval_s=0)
+    await alive.until(lambda: not deliveries(alive))
+    snapshot = alive.store.snapshot()
+    assert snapshot.list_incidents(is_open=True) == []
+    assert snapshot.find_webhook_seq("erp") == told.seq
 
 
 async def test_a_replay_that_fails_is_dead_again(alive, peer, receiver):

@@ -49,6 +49,7 @@ NOT_IN_WORLDS = {
     "verdicts.send_beside",
     *("alerts.mute", "alerts.note_changes", "alerts.note_told", "alerts.unmute"),
     *("webhooks.ask_replay", "webhooks.begin", "webhooks.note_attempt", "webhooks.pass_by"),
+    *("webhooks.forget_old", "webhooks.forget_removed"),
 }
 """What an operator does after a bug or with many messages, jobs, counters, and what is so rare that
 these worlds do not have it; the tests of the gateway run each of them, once."""

@@ -273,6 +273,23 @@ class TestNoticesAndIncidents:
         commit(store, lambda tx: tx.resolve_incidents(Role.SENDER, PAIR, at=7, with_parked=True))
         assert opened() == []
 
+    def test_an_incident_is_resolved_by_its_reason(self, store: Store) -> None:
+        """No other one of the pair is, nor one of another role or pair, nor trouble."""
+        for reason in ("one", "two"):
+            commit(
+                store,
+                lambda tx, reason=reason: tx.open_incident(Role.SENDER, PAIR, reason, at=5),
+            )
+        commit(
+            store,
+            lambda tx: tx.open_trouble(PAIR, "one", at=5),
+            lambda tx: tx.open_incident(Role.RECEIVER, PAIR, "one", at=5),
+            lambda tx: tx.open_incident(Role.SENDER, OTHER_PAIR, "one", at=5),
+            lambda tx: tx.resolve_reason(Role.SENDER, PAIR, "one", at=6),
+        )
+        every = store.snapshot().list_incidents(is_open=False)
+        assert [row.resolved_at for row in every] == [6, None, None, None, None]
+
     def test_resolving_ends_every_open_incident_of_the_pair(self, store: Store) -> None:
         """Resolved incidents stay in the list of all, and the same reason may open again."""
         commit(

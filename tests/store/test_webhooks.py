@@ -83,8 +83,56 @@ def test_delivered_events_are_forgotten_except_the_last(store: SqliteStore) -> N
     """What is dead, or still to come, stays."""
     states = [DeliveryState.DEAD, *[DeliveryState.DELIVERED] * 4, DeliveryState.PENDING]
     put(store, *(changed(SENT, seq=seq, state=state) for seq, state in enumerate(states, 1)))
-    for keep, left in ((4, [1, 2, 3, 4, 5, 6]), (2, [1, 4, 5, 6])):
-        store.begin().forget_deliveries("erp", keep)
-        store.seal()
-        store.commit()
-        assert [one.seq for one in store.snapshot().list_deliveries("erp", 0, 10)] == left
+    for keep, limit, left in (
+        (4, 9, [1, 2, 3, 4, 5, 6]),
+        (2, 1, [1, 3, 4, 5, 6]),
+        (2, 9, [1, 4, 5, 6]),
+    ):
+        before = len(seqs(store))
+        assert write(store).forget_delivered("erp", keep, limit) == before - len(left)
+        finish(store)
+        assert seqs(store) == left
+
+
+def test_dead_events_are_forgotten_after_their_time(store: SqliteStore) -> None:
+    """Those of the oldest few that were last tried before it; all others stay."""
+    tried = [NOW_AT, NOW_AT + 9, NOW_AT, NOW_AT]
+    dead = [
+        changed(SENT, seq=seq, state=DeliveryState.DEAD, last_at=at)
+        for seq, at in enumerate(tried, 1)
+    ]
+    put(store, *dead, changed(SENT, seq=5, last_at=NOW_AT))
+    for limit, left in ((2, [2, 3, 4, 5]), (2, [2, 4, 5]), (9, [2, 5])):
+        assert write(store).forget_dead("erp", NOW_AT + 1, limit) == 1
+        finish(store)
+        assert seqs(store) == left
+
+
+def test_a_webhook_is_forgotten_a_few_rows_at_a_time(store: SqliteStore) -> None:
+    """Whatever their state; its place and other webhooks stay."""
+    states = enumerate(DeliveryState, 1)
+    put(store, *(changed(SENT, seq=seq, state=state) for seq, state in states))
+    put(store, changed(SENT, webhook="crm"))
+    write(store).put_webhook_seq("erp", 4)
+    finish(store)
+    for count, left in ((3, [4]), (1, []), (0, [])):
+        assert write(store).forget_deliveries("erp", 3) == count
+        finish(store)
+        assert seqs(store) == left
+    assert store.snapshot().list_webhooks() == ["erp"]
+    assert seqs(store, "crm") == [7]
+
+
+def write(store: SqliteStore) -> WebhookTransaction:
+    transaction = store.begin()
+    assert isinstance(transaction, WebhookTransaction)
+    return transaction
+
+
+def finish(store: SqliteStore) -> None:
+    store.seal()
+    store.commit()
+
+
+def seqs(store: SqliteStore, webhook: str = "erp") -> list[int]:
+    return [one.seq for one in store.snapshot().list_deliveries(webhook, 0, 10)]

@@ -43,7 +43,9 @@ class Webhook(Word, kw_only=True):
     """One webhook: up to which event it was told, and why it is not told more at the moment."""
 
     id: str
-    url: Annotated[str, Meta(description="without its query, which may have a secret")]
+    url: Annotated[
+        str, Meta(description="up to the first step of its path: what comes after may be a secret")
+    ]
     kinds: tuple[EventKind, ...]
     seq: int | None
     behind: Annotated[int, Meta(description="rows of the journal that it was not asked about yet")]

@@ -116,6 +116,7 @@ class Life:
         try:
             forgotten = await self._gateway.purge.sweep()
             await self._gateway.bulks.forget_over()
+            await self._gateway.outside.webhooks.forget_over()
         except StoreFull as error:
             log.warning("store full; the purge goes on later", error=str(error))
             return

@@ -50,6 +50,11 @@ def _found(configuration: Configuration) -> Iterator[OpenFile]:
     for tls in (configuration.tls, configuration.api_tls):
         if tls is not None and tls.key is not None:
             yield from _look(tls.key, OTHERS, "o-rwx")
+    for drop in configuration.drops:
+        yield from _look(drop.path, OTHERS, "o-rwx", is_deep=True)
+    for pickup in configuration.pickups:
+        # A user who may write there sends documents in our name.
+        yield from _look(pickup.path, WRITABLE, "o-w")
     for path in configuration.secret_files:
         yield from _look(path, OTHERS, "o-rwx")
 

@@ -5,6 +5,7 @@ So a kill repeats at most the event whose outcome it cut off, and loses none.
 
 from onceonly.message.errors import LocalError
 from onceonly.message.identity import Pair
+from onceonly.message.instant import US_PER_S
 from onceonly.message.word import changed
 from onceonly.steps.ground import Ground
 from onceonly.store.contract.entries import Role
@@ -14,12 +15,17 @@ from onceonly.store.contract.webhooks import DeliveryState, WebhookDelivery, Web
 DELIVERED_KEPT = 10_000
 """Delivered events of one webhook that stay known."""
 
+DEAD_KEPT_S = 30 * 86_400
+"""Seconds after its last attempt in which a dead event stays known: time enough to find it."""
+
+ROWS_PER_STEP = 200
+"""Most rows of each sort forgotten in one step, so that no other step waits for long."""
+
 
 def begin(txn: Transaction, ground: Ground, webhook: str) -> int:
     """Up to which row the webhook was told; a new one is told what happens from now on."""
     del ground
     store = _webhooks(txn)
-    store.forget_deliveries(webhook, DELIVERED_KEPT)
     seq = store.find_webhook_seq(webhook)
     if seq is None:
         seq = txn.last_seq()
@@ -38,7 +44,7 @@ def note_attempt(
 ) -> None:
     """Note how an attempt ended. If the event is delivered or dead, the next one has its turn.
 
-    A dead event is an incident, until no webhook has one.
+    A dead event is an incident of its webhook, until the webhook has none.
     """
     store = _webhooks(txn)
     store.put_delivery(delivery)
@@ -48,8 +54,8 @@ def note_attempt(
     if delivery.state is DeliveryState.DEAD:
         reason = _reason(delivery.webhook)
         txn.open_incident(Role.SENDER, _ourselves(ground), reason, at=ground.now.at)
-    elif is_replay and not store.list_deliveries(delivery.webhook, 0, 1, DeliveryState.DEAD):
-        _resolve(txn, ground, delivery.webhook)
+    elif is_replay:
+        _end_incident(txn, ground, delivery.webhook)
 
 
 def ask_replay(txn: Transaction, ground: Ground, webhook: str, seq: int) -> WebhookDelivery:
@@ -68,15 +74,35 @@ def ask_replay(txn: Transaction, ground: Ground, webhook: str, seq: int) -> Webh
     return asked
 
 
-def _resolve(txn: Transaction, ground: Ground, webhook: str) -> None:
-    """Resolve the incidents about webhooks, if this one's is the last."""
-    others = [
-        one
-        for one in txn.list_incidents(is_open=True)
-        if one.pair == _ourselves(ground) and one.reason != _reason(webhook)
-    ]
-    if not others:
-        txn.resolve_incidents(Role.SENDER, _ourselves(ground), at=ground.now.at)
+def forget_old(txn: Transaction, ground: Ground, webhook: str) -> int:
+    """Forget what nobody asks about any more, a few rows; returns how many.
+
+    The incident of dead events ends with the last of them, since nothing can be replayed then.
+    """
+    store = _webhooks(txn)
+    before_at = ground.now.at - DEAD_KEPT_S * US_PER_S
+    delivered = store.forget_delivered(webhook, DELIVERED_KEPT, ROWS_PER_STEP)
+    dead = store.forget_dead(webhook, before_at, ROWS_PER_STEP)
+    if dead:
+        _end_incident(txn, ground, webhook)
+    return delivered + dead
+
+
+def forget_removed(txn: Transaction, ground: Ground, webhook: str) -> int:
+    """Forget the deliveries of a webhook that is not configured, a few rows; returns how many.
+
+    Its place stays: configured again, it is told what happened meanwhile.
+    """
+    forgotten = _webhooks(txn).forget_deliveries(webhook, ROWS_PER_STEP)
+    _end_incident(txn, ground, webhook)
+    return forgotten
+
+
+def _end_incident(txn: Transaction, ground: Ground, webhook: str) -> None:
+    """End the incident of its dead events, if it has none any more."""
+    if not _webhooks(txn).list_deliveries(webhook, 0, 1, DeliveryState.DEAD):
+        us = _ourselves(ground)
+        txn.resolve_reason(Role.SENDER, us, _reason(webhook), at=ground.now.at)
 
 
 def _reason(webhook: str) -> str:

@@ -8,18 +8,30 @@ under the same MessageId. A file of the same name that is put there later is ano
 with the same bytes: whoever puts it there wants it sent.
 
 When the verdict is there, the whole folder is renamed to `sent` or `failed`, below the day.
+
+Whoever may write in the pickup folder may rename `sending` and put another in its place. So what is
+below it counts as ours only if it belongs to our user, and a note's name leads nowhere else.
 """
 
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from errno import EACCES, ENAMETOOLONG, EPERM
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
 from onceonly.gateway.folders import durable
-from onceonly.gateway.folders.names import FAILED, HEADER, MARKER, SENDING, SENT, result_name
+from onceonly.gateway.folders.names import (
+    FAILED,
+    HEADER,
+    MARKER,
+    SENDING,
+    SENT,
+    result_name,
+    written,
+)
 from onceonly.message.instant import to_datetime
 from onceonly.message.word import Word
 
@@ -30,12 +42,22 @@ CHUNK_BYTES: Final = 1 << 18
 FILES_MAX: Final = 99
 """Most files of a document that is a folder: a package has at most 99 payloads."""
 
+NOTE_BYTES_MAX: Final = 4 << 10
+"""Longest note: a name has 255 bytes, each of them two signs."""
+
+_OF_ONE_DOCUMENT: Final = frozenset({EACCES, EPERM, ENAMETOOLONG})
+"""Why a rename may fail that says nothing about other documents."""
+
 HEADER_BYTES_MAX: Final = 64 << 10
 """Longest header file; the API's limit is the same."""
 
 
 class Unfit(Exception):  # noqa: N818 - because it is a verdict on a document
     """The document can never be sent; the text says why."""
+
+
+class Immovable(Exception):  # noqa: N818 - because it is a verdict on a document
+    """The document cannot be claimed and is left where it is; the text says why."""
 
 
 class Note(Word):
@@ -71,15 +93,20 @@ class Claim(Word):
 def prepare(folder: Path) -> None:
     """Make the folders below a pickup folder, which itself must be there.
 
-    Raises `NotADirectoryError` for a symbolic link in their place: it could lead anywhere.
+    Raises `NotADirectoryError` for a symbolic link in their place: it could lead anywhere. Raises
+    `PermissionError` for a folder of another user.
     """
     for name in (SENDING, SENT, FAILED):
         durable.make_folder(folder / name)
         durable.check_folder(folder / name)
+        _check_owner((folder / name).lstat(), folder / name)
 
 
 def claim(folder: Path, name: str, message_id: str, at: int, reach: Callable[[str], None]) -> Claim:
-    """Make the document ours; its name is free for the next one after this."""
+    """Make the document ours; its name is free for the next one after this.
+
+    Raises `Immovable`, with everything where it was, and `OSError`.
+    """
     note = Note(os.fsencode(name).hex(), message_id, at)
     day = to_datetime(at).strftime("%Y%m%dT%H%M%SZ")
     ours = folder / SENDING / f"{day}-{message_id.partition('@')[0]}"
@@ -97,34 +124,106 @@ def claim(folder: Path, name: str, message_id: str, at: int, reach: Callable[[st
 def gather(folder: Path, claimed: Claim) -> None:
     """Bring what belongs to the document into the claim's folder; again, it does what is left.
 
-    The document comes last: once it is there, nothing is left.
+    The document comes last: once it is there, nothing is left. Raises `Immovable`, with everything
+    where it was, if that is about this document alone.
     """
     name = claimed.name
     if not os.path.lexists(claimed.document):
-        for one in (name + HEADER, name + MARKER, name):
-            if os.path.lexists(folder / one) and not os.path.lexists(claimed.folder / one):
-                (folder / one).rename(claimed.folder / one)
+        try:
+            for one in (name + HEADER, name + MARKER, name):
+                _rename_into(folder / one, claimed.folder / one)
+        except OSError as error:
+            if error.errno not in _OF_ONE_DOCUMENT:
+                raise
+            _let_go(folder, claimed)
+            raise Immovable(f"{written(name)!r}: {error.strerror}") from error
     durable.sync_folder(claimed.folder)
     durable.sync_folder(folder)
 
 
-def list_claims(folder: Path) -> Iterator[Claim]:
+def _rename_into(there: Path, here: Path) -> None:
+    if os.path.lexists(there) and not os.path.lexists(here):
+        there.rename(here)
+
+
+def _let_go(folder: Path, claimed: Claim) -> None:
+    """Undo the claim of a document that is still where it was put; the note goes last."""
+    name = claimed.name
+    for one in (name + MARKER, name + HEADER):
+        _rename_into(claimed.folder / one, folder / one)
+    durable.sync_folder(folder)
+    (claimed.folder / NOTE).unlink()
+    claimed.folder.rmdir()
+
+
+def list_claims(folder: Path) -> tuple[list[Claim], list[str]]:
     """The claims that a stop or a kill left, in the order in which they were made.
 
-    One that was begun and has no note has claimed nothing, and is dropped.
+    One that was begun and has no note has claimed nothing, and is dropped. Beside the claims, what
+    is wrong with each thing that we did not make: nothing of it is touched.
     """
+    found: list[Claim] = []
+    strange: list[str] = []
     for ours in sorted((folder / SENDING).iterdir()):
-        if not ours.is_dir() or ours.is_symlink():
-            continue
         try:
-            note = msgspec.json.decode((ours / NOTE).read_bytes(), type=Note)
-        except FileNotFoundError:
-            (ours / f"{NOTE}.tmp").unlink(missing_ok=True)
-            ours.rmdir()
-            continue
-        except msgspec.MsgspecError as error:
-            raise OSError(f"{ours / NOTE} is not as we wrote it: {error}") from error
-        yield Claim(ours, note)
+            durable.check_folder(ours)
+            _check_owner(ours.lstat(), ours)
+            note = _read_note(ours)
+            if note is not None:
+                found.append(Claim(ours, note))
+        except (OSError, ValueError, msgspec.MsgspecError) as error:
+            strange.append(f"{written(str(ours))} is not as we made it: {error}")
+    return found, strange
+
+
+def _read_note(ours: Path) -> Note | None:
+    """The note, or None if there is none and the folder is removed. Raises as `list_claims` says.
+
+    `ValueError` for a name that is not one step of a path: it could lead to any file.
+    """
+    try:
+        file = _open_inside(Path(ours.name, NOTE), ours.parent)
+    except FileNotFoundError:
+        (ours / f"{NOTE}.tmp").unlink(missing_ok=True)
+        ours.rmdir()
+        return None
+    try:
+        _check_owner(os.fstat(file), ours / NOTE)
+        content = os.read(file, NOTE_BYTES_MAX)
+    finally:
+        os.close(file)
+    note = msgspec.json.decode(content, type=Note)
+    name = bytes.fromhex(note.name)
+    if name in (b"", b".", b"..") or b"/" in name or b"\0" in name:
+        raise ValueError(f"its note names {written(os.fsdecode(name))!r}, which is no document")
+    return note
+
+
+def _open_inside(steps: Path, sending: Path) -> int:
+    """Open a file below `sending` without following a link at any step of the way.
+
+    `sending` and the claim's folder must be ours, whoever has put others in their place meanwhile.
+    Raises `OSError`.
+    """
+    *folders, name = steps.parts
+    kept = os.O_CLOEXEC | os.O_NOFOLLOW
+    at = os.open(sending, os.O_RDONLY | os.O_DIRECTORY | kept)
+    try:
+        _check_owner(os.fstat(at), sending)
+        for depth, one in enumerate(folders):
+            inner = os.open(one, os.O_RDONLY | os.O_DIRECTORY | kept, dir_fd=at)
+            os.close(at)
+            at = inner
+            if depth == 0:
+                _check_owner(os.fstat(at), sending / one)
+        return os.open(name, os.O_RDONLY | os.O_NONBLOCK | kept, dir_fd=at)
+    finally:
+        os.close(at)
+
+
+def _check_owner(found: os.stat_result, path: Path) -> None:
+    if found.st_uid != os.geteuid():
+        raise PermissionError(EPERM, "it belongs to another user", str(path))
 
 
 def files_of(claimed: Claim) -> list[Path]:
@@ -139,20 +238,24 @@ def files_of(claimed: Claim) -> list[Path]:
         raise Unfit("it was taken away while it was claimed") from error
     if not stat.S_ISDIR(mode):
         return [document]
-    files = sorted(document.iterdir())
+    try:
+        files = sorted(document.iterdir())
+    except PermissionError as error:
+        raise Unfit("it is a folder that must not be read by us") from error
     if not 0 < len(files) <= FILES_MAX:
         raise Unfit(f"it is a folder of {len(files)} files; legal are 1 to {FILES_MAX}")
     return files
 
 
-def read(path: Path, write: Callable[[bytes], Any]) -> None:
-    """Pass the bytes of one file on, in pieces.
+def read(claimed: Claim, path: Path, write: Callable[[bytes], Any]) -> None:
+    """Pass the bytes of one file of the claim on, in pieces.
 
     Raises `Unfit` for what is no file of bytes, is empty, must not be read or changes meanwhile. A
     symbolic link is not followed: it may lead to a file that is nobody's to send.
     """
     try:
-        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        sending = claimed.folder.parent
+        file = _open_inside(path.relative_to(sending), sending)
     except OSError as error:
         if stat.S_ISLNK(path.lstat().st_mode):
             raise Unfit("it is a symbolic link") from error
@@ -189,7 +292,7 @@ def header_of(claimed: Claim) -> bytes | None:
             raise Unfit(f"it has more than {HEADER_BYTES_MAX} bytes")
 
     try:
-        read(path, take)
+        read(claimed, path, take)
     except Unfit as error:
         raise Unfit(f"its header: {error}") from error
     return b"".join(pieces)

@@ -105,13 +105,13 @@ class DropFolder(Watch):
         if not await self._report(item, ProcessingState.IN_PROGRESS):
             return
         try:
-            is_new = await asyncio.to_thread(self._write, item, name)
+            is_new = await self.thread.run(self._write, item, name)
         except OSError as error:
             await self._open_incident(item, str(error))
             raise Trouble(str(error)) from error
         if self._target is ProcessingState.COMPLETE:
             await self._report(item, ProcessingState.COMPLETE)
-            await asyncio.to_thread(dropping.forget, self.path, name)
+            await self.thread.run(dropping.forget, self.path, name)
         await self._resolve_incident(item)
         if is_new:
             self.count(is_done=True)
@@ -148,13 +148,13 @@ class DropFolder(Watch):
 
     async def _forget_finished(self) -> None:
         """Remove the marks of messages that were reported as complete."""
-        for name in await asyncio.to_thread(dropping.list_marked, self.path):
+        for name in await self.thread.run(dropping.list_marked, self.path):
             number = name.partition("-")[0]
             if not number.isdigit():
                 continue
             standing = self._desk.snapshot().find_inbox_standing(int(number))
             if standing is not None and standing.processing is ProcessingState.COMPLETE:
-                await asyncio.to_thread(dropping.forget, self.path, name)
+                await self.thread.run(dropping.forget, self.path, name)
 
     def _reason(self, text: str) -> str:
         return f"the drop folder {self.id!r} cannot be written: {text}"

@@ -51,7 +51,7 @@ def drop(
 def _stage(staged: Path, files: Mapping[str, Iterable[bytes]]) -> None:
     if staged.exists():
         shutil.rmtree(staged)
-    staged.mkdir()
+    staged.mkdir(durable.FOLDER_MODE)
     for file, chunks in files.items():
         durable.write_new(staged / file, chunks)
     durable.sync_folder(staged)

@@ -9,6 +9,15 @@ import stat
 from collections.abc import Iterable
 from errno import ENOTDIR
 from pathlib import Path
+from typing import Final
+
+FOLDER_MODE: Final = 0o750
+FILE_MODE: Final = 0o640
+"""Most rights of what we make: documents are for the group, and for nobody else. A stricter umask
+is respected."""
+
+_HIDDEN: Final = ".result.tmp"
+"""Short, since the name of a document may be as long as a name can be."""
 
 
 def sync_folder(folder: Path) -> None:
@@ -23,7 +32,7 @@ def sync_folder(folder: Path) -> None:
 def make_folder(folder: Path) -> None:
     """Make the folder, unless it exists, with a durable name; its parent must be there."""
     try:
-        folder.mkdir()
+        folder.mkdir(FOLDER_MODE)
     except FileExistsError:
         return
     sync_folder(folder.parent)
@@ -38,7 +47,7 @@ def check_folder(folder: Path) -> None:
 def write_new(path: Path, chunks: Iterable[bytes]) -> None:
     """Write a durable file; the caller syncs the folder. An unfinished one is written over."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-    file = os.open(path, flags, 0o666)
+    file = os.open(path, flags, FILE_MODE)
     try:
         for chunk in chunks:
             rest = memoryview(chunk)
@@ -51,7 +60,7 @@ def write_new(path: Path, chunks: Iterable[bytes]) -> None:
 
 def replace(path: Path, content: bytes) -> None:
     """Give the file this content in one step, durably: a reader sees the old or the new one."""
-    hidden = path.with_name(f".{path.name}.tmp" if len(path.name) < 200 else ".result.tmp")
+    hidden = path.with_name(_HIDDEN)
     write_new(hidden, (content,))
     hidden.rename(path)
     sync_folder(path.parent)

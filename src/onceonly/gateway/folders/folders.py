@@ -42,8 +42,11 @@ class Folders:
             folder.stop()
 
     async def _work(self, folder: PickupFolder | DropFolder) -> None:
-        while not folder.is_stopped():
-            await self._bugs.contain(PLACE, folder.work(), partial(_rest, folder))
+        try:
+            while not folder.is_stopped():
+                await self._bugs.contain(PLACE, folder.work(), partial(_rest, folder))
+        finally:
+            folder.thread.close()
 
     def list_shapes(self) -> shapes.FolderList:
         """How every folder stands."""

@@ -22,7 +22,7 @@ from onceonly.gateway.application.submissions import Part, Submission, Submissio
 from onceonly.gateway.config import Pickup, Ready
 from onceonly.gateway.desk import Desk
 from onceonly.gateway.folders import claims, durable
-from onceonly.gateway.folders.claims import Claim, Unfit
+from onceonly.gateway.folders.claims import Claim, Immovable, Unfit
 from onceonly.gateway.folders.names import (
     content_type,
     documents,
@@ -47,6 +47,9 @@ FOLLOW_EVERY: Final = 100
 """Documents that are taken between two looks for verdicts."""
 
 ROWS_PER_READ: Final = 1000
+
+NAMED_MAX: Final = 3
+"""How many of the things that are left alone the folder's trouble names."""
 
 _DELIVERED: Final = frozenset({OutboundStatus.ACKNOWLEDGED, OutboundStatus.SENT})
 
@@ -74,6 +77,10 @@ class PickupFolder(Watch):
         """Claimed, and not submitted yet."""
         self._followed: dict[str, list[_Followed]] = {}
         """By MessageId; two documents with one business key are one message."""
+        self._strange: list[str] = []
+        """What is below `sending` and was not made by us."""
+        self._immovable: dict[str, tuple[Any, str]] = {}
+        """Documents that cannot be claimed: how each looked then, and why."""
         self._seq = 0
         """Up to this row of the journal every verdict was seen."""
         self._seen: dict[str, tuple[Any, int]] = {}
@@ -98,17 +105,18 @@ class PickupFolder(Watch):
                 next_look = loop.time() + self._wanted.interval_s
             await self.follow()
             if has_room:
-                self.note(None)
+                self.note(self.left_alone())
             await self.pause(min(FOLLOW_S, max(0.0, next_look - loop.time())))
 
     async def begin(self) -> None:
         """Go on with what a stop, a kill or trouble left."""
-        await asyncio.to_thread(claims.prepare, self.path)
+        await self.thread.run(claims.prepare, self.path)
         self._seq = self._desk.snapshot().last_seq()
         self._followed.clear()
-        self._left = await asyncio.to_thread(_left_in, self.path)
+        self._immovable.clear()
+        self._left, self._strange = await self.thread.run(_left_in, self.path)
         for claim in tuple(self._left):
-            shown = await asyncio.to_thread(_shown, claim)
+            shown = await self.thread.run(_shown, claim)
             message_id = None if shown is None else shown.message_id
             if message_id is None and self._find(claim.note.message_id) is not None:
                 message_id = claim.note.message_id
@@ -126,20 +134,14 @@ class PickupFolder(Watch):
         while self._left and not self.is_stopped():
             if not await self._submit(self._left[0]):
                 return False
-        found = await asyncio.to_thread(self._list_documents)
+        found = await self.thread.run(self._list_documents)
         self.waiting = len(found)
         for number, name in enumerate(found, 1):
             if self.is_stopped():
                 break
-            ground = self._desk.ground()
-            claim = await asyncio.to_thread(
-                claims.claim,
-                self.path,
-                name,
-                ground.message_id("document"),
-                ground.now.at,
-                self._desk.failpoints.reach,
-            )
+            claim = await self._claim(name)
+            if claim is None:
+                continue
             self.waiting -= 1
             self._left.append(claim)
             if not await self._submit(claim):
@@ -148,10 +150,44 @@ class PickupFolder(Watch):
                 await self.follow()
         return True
 
+    async def _claim(self, name: str) -> Claim | None:
+        """Make the document ours; None if it is left where it is, which does not stop others."""
+        ground = self._desk.ground()
+        try:
+            return await self.thread.run(
+                claims.claim,
+                self.path,
+                name,
+                ground.message_id("document"),
+                ground.now.at,
+                self._desk.failpoints.reach,
+            )
+        except Immovable as error:
+            self._immovable[name] = (await self.thread.run(_rights, self.path, name), str(error))
+            return None
+
+    def left_alone(self) -> str | None:
+        """What is not touched, and why; None if there is nothing."""
+        found = [*self._strange, *(why for _, why in self._immovable.values())]
+        if not found:
+            return None
+        more = f", and {len(found) - NAMED_MAX} more" if len(found) > NAMED_MAX else ""
+        return f"left where it is: {'; '.join(found[:NAMED_MAX])}{more}"
+
     def _list_documents(self) -> list[str]:
         with os.scandir(self.path) as entries:
             names = frozenset(entry.name for entry in entries)
-        found = [name for name in documents(names, self._wanted.ready) if self._is_whole(name)]
+        # One that could not be claimed is tried again when its rights are others.
+        self._immovable = {
+            name: kept
+            for name, kept in self._immovable.items()
+            if name in names and kept[0] == _rights(self.path, name)
+        }
+        found = [
+            name
+            for name in documents(names, self._wanted.ready)
+            if name not in self._immovable and self._is_whole(name)
+        ]
         self._seen = {name: self._seen[name] for name in found if name in self._seen}
         if self._wanted.ready is Ready.SETTLED:
             return [name for name in found if self._is_settled(name)]
@@ -193,14 +229,14 @@ class PickupFolder(Watch):
 
     async def _submitted(self, claim: Claim) -> str:
         agreement = self._desk.house.agreement(self._wanted.agreement)
-        header = await asyncio.to_thread(_header_of, claim, agreement)
+        header = await self.thread.run(_header_of, claim, agreement)
         service = header.service or self._wanted.service
         action = header.action or self._wanted.action
         if service is None or action is None:
             raise Unfit("neither its header nor the configuration says its service and action")
         sinks: list[Sink] = []
         try:
-            parts = await asyncio.to_thread(self._spooled, claim, sinks)
+            parts = await self.thread.run(self._spooled, claim, sinks)
             receipt = await self._submissions.submit(
                 Submission(
                     to=agreement.their_party,
@@ -230,7 +266,7 @@ class PickupFolder(Watch):
             sinks.append(sink)
             counter = _Counter(sink.write, room, self.is_stopped)
             try:
-                claims.read(path, counter.take)
+                claims.read(claim, path, counter.take)
             except Unfit as error:
                 raise Unfit(f"{written(path.name)}: {error}") from error
             room = counter.room
@@ -241,7 +277,7 @@ class PickupFolder(Watch):
     async def _refuse(self, claim: Claim, error: str, reason: str) -> None:
         result = self._result(claim, None, "refused", error=error, reason=reason)
         self._left.remove(claim)
-        await asyncio.to_thread(_finish, self.path, claim, result, is_sent=False)
+        await self.thread.run(_finish, self.path, claim, result, is_sent=False)
         self.count(is_done=False)
 
     async def follow(self) -> None:
@@ -266,7 +302,7 @@ class PickupFolder(Watch):
         claim = followed.claim
         if view is None:
             result = self._result(claim, message_id, "forgotten")
-            await asyncio.to_thread(_finish, self.path, claim, result, is_sent=False)
+            await self.thread.run(_finish, self.path, claim, result, is_sent=False)
             self.count(is_done=False)
             return
         state = view.state
@@ -276,13 +312,13 @@ class PickupFolder(Watch):
         )
         if state.status.is_final:
             is_sent = state.status in _DELIVERED
-            await asyncio.to_thread(durable.replace, claim.result, _as_json(result))
+            await self.thread.run(durable.replace, claim.result, _as_json(result))
             self._desk.failpoints.reach("before-settle")
-            await asyncio.to_thread(claims.settle, self.path, claim, is_sent=is_sent)
+            await self.thread.run(claims.settle, self.path, claim, is_sent=is_sent)
             self.count(is_done=is_sent)
             return
         if state.status.value != followed.state:
-            await asyncio.to_thread(durable.replace, claim.result, _as_json(result))
+            await self.thread.run(durable.replace, claim.result, _as_json(result))
         kept = _Followed(claim, state.status.value)
         self._followed.setdefault(message_id, []).append(kept)
 
@@ -329,11 +365,25 @@ class _Counter:
         self._write(chunk)
 
 
-def _left_in(folder: Path) -> list[Claim]:
-    found = list(claims.list_claims(folder))
+def _left_in(folder: Path) -> tuple[list[Claim], list[str]]:
+    found, strange = claims.list_claims(folder)
+    gathered = []
     for claim in found:
-        claims.gather(folder, claim)
-    return found
+        try:
+            claims.gather(folder, claim)
+        except Immovable:
+            continue  # It is where it was, and the next look finds it.
+        gathered.append(claim)
+    return gathered, strange
+
+
+def _rights(folder: Path, name: str) -> Any:
+    """What changes when somebody changes who may rename the document."""
+    try:
+        found, above = (folder / name).lstat(), folder.lstat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_ctime_ns, above.st_mode, above.st_uid, above.st_gid
 
 
 def _shown(claim: Claim) -> FileResult | None:

@@ -14,6 +14,7 @@ from typing import Any, Final
 import structlog
 
 from onceonly.gateway.clock import Clock
+from onceonly.gateway.folders.own_thread import OwnThread
 from onceonly.store.contract.conditions import StoreFull
 
 LOCK: Final = ".onceonly.lock"
@@ -39,6 +40,8 @@ class Watch:
         self.waiting = 0
         self.last_at: int | None = None
         self.trouble: str | None = None
+        self.thread = OwnThread(f"folder {folder_id}")
+        """For every call that may wait for the folder's disk."""
         self._clock = clock
         self._stop = asyncio.Event()
 
@@ -68,7 +71,7 @@ class Watch:
             await self.pause(RETRY_S)
 
     async def _hold(self, work: Callable[[], Awaitable[None]]) -> None:
-        lock = await asyncio.to_thread(_lock, self.path / LOCK)
+        lock = await self.thread.run(_lock, self.path / LOCK)
         try:
             await work()
         finally:

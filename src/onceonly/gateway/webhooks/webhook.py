@@ -5,6 +5,7 @@ is lost by a crash, and at most the one whose outcome it cut off is told again, 
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Sequence
 from functools import partial
 from typing import Final
@@ -47,6 +48,8 @@ class Told:
         self._poster = poster
         self._keys = keys
         self._kinds = frozenset(wanted.kinds)
+        self._rows: deque[Record] = deque()
+        """Rows after `_seq` that were read already: a row of the journal never changes."""
         self._seq = 0
         self._noted_seq = 0
         self._stop = asyncio.Event()
@@ -79,6 +82,7 @@ class Told:
 
     async def begin(self) -> None:
         """Find the place in the journal; a new webhook begins at its end."""
+        self._rows.clear()
         begin = partial(steps.begin, webhook=self.wanted.id)
         self._seq = self._noted_seq = await self._desk.persist(begin)
 
@@ -103,17 +107,25 @@ class Told:
             record, delivery = asked
             await self._attempt(record, delivery, is_replay=True)
             return True
-        rows = await asyncio.to_thread(self._read)
-        for record in rows:
+        has_rows = await self._has_rows()
+        while self._rows:
+            record = self._rows[0]
             if KIND_OF[record.event] in self._kinds:
                 await self._tell(record)
                 return True
             self._seq = record.seq
+            self._rows.popleft()
         if self._seq - self._noted_seq >= PASSED_BY_MAX:
             step = partial(steps.pass_by, webhook=self.wanted.id, seq=self._seq)
             await self._desk.persist(step)
             self._noted_seq = self._seq
-        return bool(rows)
+        return has_rows
+
+    async def _has_rows(self) -> bool:
+        """Whether there are rows that it was not told; what was read is used up first."""
+        if not self._rows:
+            self._rows.extend(await asyncio.to_thread(self._read))
+        return bool(self._rows)
 
     def _read(self) -> Sequence[Record]:
         return self._desk.snapshot().list_journal(self._seq, ROWS_PER_READ)
@@ -134,6 +146,7 @@ class Told:
         state = await self._attempt(record, found or new, is_replay=False)
         if state is not DeliveryState.PENDING:
             self._seq = self._noted_seq = record.seq
+            self._rows.popleft()
             self.attempts = 0
             return
         self.attempts += 1

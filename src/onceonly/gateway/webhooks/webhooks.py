@@ -8,13 +8,14 @@ from onceonly.api import webhooks as shapes
 from onceonly.api.events import KIND_OF
 from onceonly.gateway.bugs import Bugs
 from onceonly.gateway.desk import Desk
+from onceonly.gateway.office import Step
 from onceonly.gateway.shapes import instant, text_of, word
 from onceonly.gateway.tasks import Tasks
 from onceonly.gateway.webhooks.webhook import Told, deliveries_of
 from onceonly.message.errors import LocalError
-from onceonly.steps.webhooks import ask_replay
+from onceonly.steps.webhooks import ask_replay, forget_old, forget_removed
 from onceonly.store.contract.store import Snapshot
-from onceonly.store.contract.webhooks import DeliveryState, WebhookDelivery
+from onceonly.store.contract.webhooks import DeliveryState, WebhookDelivery, WebhookSnapshot
 
 PLACE = "telling a webhook"
 
@@ -47,6 +48,28 @@ class Webhooks:
                 await self._bugs.contain(PLACE, told.work(), partial(_rest, told))
         finally:
             await told.close()
+
+    async def forget_over(self) -> int:
+        """Forget deliveries that nobody asks about any more; returns how many. Raises `StoreFull`.
+
+        Each step is a short one, so that messages go on beside it.
+        """
+        snapshot = self._desk.snapshot()
+        if not isinstance(snapshot, WebhookSnapshot):
+            return 0
+        forgotten = 0
+        for webhook in snapshot.list_webhooks():
+            if webhook in self._told:
+                forgotten += await self._repeat(partial(forget_old, webhook=webhook))
+            elif snapshot.list_deliveries(webhook, 0, 1):
+                forgotten += await self._repeat(partial(forget_removed, webhook=webhook))
+        return forgotten
+
+    async def _repeat(self, step: Step[int]) -> int:
+        forgotten = 0
+        while count := await self._desk.transact(step):
+            forgotten += count
+        return forgotten
 
     def list_shapes(self) -> shapes.WebhookList:
         """How every webhook stands; reads the store."""
@@ -108,13 +131,26 @@ async def _rest(told: Told, bug: Exception) -> None:
     await told.pause(AFTER_BUG_S)
 
 
+def shown_url(url: str) -> str:
+    """The URL without what may be a secret: chat services have a token in its path.
+
+    Scheme, host and the first step of the path are shown, and `/…` for what comes after it.
+    """
+    parts = urlsplit(url)
+    _, _, path = parts.path.partition("/")
+    first, _, more = path.partition("/")
+    host = parts.netloc.rpartition("@")[2]
+    shown = f"/{first}" if first else ""
+    return f"{parts.scheme}://{host}{shown}{'/…' if more else ''}"
+
+
 def _shape(told: Told, snapshot: Snapshot) -> shapes.Webhook:
     known, wanted = deliveries_of(snapshot), told.wanted
     # Rows without an event for it move the place in memory alone.
     seq = told.seq or known.find_webhook_seq(wanted.id)
     return shapes.Webhook(
         id=wanted.id,
-        url=urlsplit(wanted.url)._replace(query="").geturl(),
+        url=shown_url(wanted.url),
         kinds=wanted.kinds,
         seq=seq,
         behind=0 if seq is None else max(0, snapshot.last_seq() - seq),

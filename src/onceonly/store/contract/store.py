@@ -495,6 +495,10 @@ class Transaction(JobTransaction, KeyTransaction, CounterTransaction, Snapshot, 
         """Resolve the incident of a parked message that was taken up (R-43)."""
         ...
 
+    def resolve_reason(self, role: Role, pair: Pair, reason: str, *, at: int) -> None:
+        """Resolve the open incident that the pair has for this reason, and no other."""
+        ...
+
     def append(self, records: Iterable[Record]) -> None:
         """Append journal rows; the store sets seq, store_epoch and chain_hash."""
         ...

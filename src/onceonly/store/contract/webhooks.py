@@ -46,6 +46,10 @@ class WebhookSnapshot(Protocol):
         """Up to here every event was delivered or given up; None for one that is not known."""
         ...
 
+    def list_webhooks(self) -> Sequence[str]:
+        """Every webhook that has a place, also those that are not configured any more."""
+        ...
+
     def find_delivery(self, webhook: str, seq: int) -> WebhookDelivery | None:
         """How the event's delivery stands; None if it was not tried, or is forgotten."""
         ...
@@ -69,6 +73,17 @@ class WebhookTransaction(WebhookSnapshot, Protocol):
         """Replace how the delivery stands."""
         ...
 
-    def forget_deliveries(self, webhook: str, keep: int) -> None:
-        """Forget delivered events except the last `keep`."""
+    def forget_delivered(self, webhook: str, keep: int, limit: int) -> int:
+        """Forget the oldest delivered events except the last `keep`; returns how many."""
+        ...
+
+    def forget_dead(self, webhook: str, before_at: int, limit: int) -> int:
+        """Forget those of the oldest `limit` dead events that were last tried before `before_at`.
+
+        Returns how many. Not more are looked at, so a step is short however many are dead.
+        """
+        ...
+
+    def forget_deliveries(self, webhook: str, limit: int) -> int:
+        """Forget the oldest deliveries, in whatever state; returns how many."""
         ...

@@ -22,6 +22,9 @@ class SqliteWebhookReading(SqliteQuestions):
         found: int | None = self._get("find_webhook", webhook)
         return found
 
+    def list_webhooks(self) -> Sequence[str]:
+        return [name for (name,) in self._list("list_webhooks")]
+
     def find_delivery(self, webhook: str, seq: int) -> WebhookDelivery | None:
         row = self._get("find_delivery", webhook, seq)
         return None if row is None else _delivery(row)
@@ -45,10 +48,20 @@ class SqliteWebhookWriting(SqliteLater, SqliteWebhookReading):
     def put_delivery(self, delivery: WebhookDelivery) -> None:
         self._write("put_delivery", *astuple(delivery))
 
-    def forget_deliveries(self, webhook: str, keep: int) -> None:
+    def forget_delivered(self, webhook: str, keep: int, limit: int) -> int:
         last = self._get("find_kept_delivery", webhook, keep)
-        if last is not None:
-            self._write("forget_deliveries", webhook, last)
+        return 0 if last is None else self._changed("forget_delivered", webhook, last, limit)
+
+    def forget_dead(self, webhook: str, before_at: int, limit: int) -> int:
+        return self._changed("forget_dead", webhook, before_at, limit)
+
+    def forget_deliveries(self, webhook: str, limit: int) -> int:
+        return self._changed("forget_deliveries", webhook, limit)
+
+    def _changed(self, query: str, *bindings: Any) -> int:
+        self._write(query, *bindings)
+        count: int = self._connection.changes()
+        return count
 
 
 def _delivery(row: Any) -> WebhookDelivery:

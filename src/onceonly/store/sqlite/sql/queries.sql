@@ -454,6 +454,11 @@ UPDATE incident SET resolved_at = ?
 UPDATE incident SET resolved_at = ?
   WHERE role = ? AND from_party = ? AND to_party = ? AND resolved_at IS NULL AND message_id = ?
 
+-- name: resolve_reason
+UPDATE incident SET resolved_at = ?
+  WHERE role = ? AND from_party = ? AND to_party = ? AND reason = ? AND resolved_at IS NULL
+    AND is_trouble = 0
+
 -- name: list_open_incidents
 SELECT incident_id, role, from_party, to_party, reason, opened_at, resolved_at, message_id,
     is_trouble
@@ -959,6 +964,9 @@ DELETE FROM bulk WHERE number = ?
 -- name: find_webhook
 SELECT seq FROM webhook WHERE id = ?
 
+-- name: list_webhooks
+SELECT id FROM webhook ORDER BY id
+
 -- name: put_webhook
 INSERT INTO webhook (id, seq) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET seq = excluded.seq
 
@@ -986,9 +994,20 @@ SELECT webhook, seq, state, attempts, first_at, last_at, status_code, reason
 SELECT seq FROM delivery INDEXED BY delivery_by_state
   WHERE webhook = ? AND state = 'delivered' ORDER BY seq DESC LIMIT 1 OFFSET ?
 
+-- name: forget_delivered
+DELETE FROM delivery WHERE webhook = ?1 AND seq IN (
+  SELECT seq FROM delivery INDEXED BY delivery_by_state
+    WHERE webhook = ?1 AND state = 'delivered' AND seq <= ?2 ORDER BY seq LIMIT ?3)
+
+-- name: forget_dead
+DELETE FROM delivery WHERE webhook = ?1 AND last_at < ?2 AND seq IN (
+  SELECT seq FROM delivery INDEXED BY delivery_by_state
+    WHERE webhook = ?1 AND state = 'dead' ORDER BY seq LIMIT ?3)
+
 -- name: forget_deliveries
-DELETE FROM delivery INDEXED BY delivery_by_state
-  WHERE webhook = ? AND state = 'delivered' AND seq <= ?
+DELETE FROM delivery WHERE webhook = ?1 AND seq IN (
+  SELECT seq FROM delivery WHERE webhook = ?1 ORDER BY seq LIMIT ?2)
+
 -- name: list_api_keys
 SELECT name, digest, scopes, application, agreement_ids, made_at, made_by, revoked_at, last_used_at
   FROM api_key ORDER BY name
