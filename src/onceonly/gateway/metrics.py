@@ -190,7 +190,7 @@ class ConditionCollector:
         )
         for file, ends_at in self._conditions.certificates():
             if ends_at is not None:
-                family.add_metric([file.name], ends_at / US_PER_S)
+                family.add_metric([str(file)], ends_at / US_PER_S)
         return family
 
     def _contacts(self) -> Metric:

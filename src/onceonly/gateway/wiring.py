@@ -244,6 +244,9 @@ def _join_served(  # noqa: PLR0913 - because the API is the face of all these pa
 ) -> Served:
     spool = around.spool
     submissions = Submissions(desk)
+    purge = Purge(office=office, store=store, spool=spool, retention=_retention(configuration))
+    reload = _reload(configuration, desk, office, purge, around)
+    conditions = Conditions(lambda: reload.loaded.configuration, desk)
     operations = Operations(
         configuration=configuration,
         desk=desk,
@@ -252,10 +255,9 @@ def _join_served(  # noqa: PLR0913 - because the API is the face of all these pa
         hand_overs=incoming.hand_overs,
         relay=incoming.relay,
         bugs=bugs,
+        conditions=conditions,
         denied=denials.counts,
     )
-    purge = Purge(office=office, store=store, spool=spool, retention=_retention(configuration))
-    conditions = Conditions(configuration, desk)
     return Served(
         store=store,
         spool=spool,
@@ -274,7 +276,7 @@ def _join_served(  # noqa: PLR0913 - because the API is the face of all these pa
         ),
         office=office,
         keys=_keys(configuration, office, tasks),
-        reload=_reload(configuration, desk, office, purge, around),
+        reload=reload,
         purge=purge,
         tasks=tasks,
         sent=SentMessages(desk),

@@ -62,18 +62,22 @@ class CommandWay:
         """In a session of its own, so that what it started is killed with it."""
         del at
         try:
-            program = await asyncio.create_subprocess_exec(
-                *self._command,
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.DEVNULL,
-                stderr=asyncio.subprocess.DEVNULL,
-                start_new_session=True,
-            )
+            # A file and no pipe: whether the command reads it, and when it ends, makes no difference.
+            with os.fdopen(os.memfd_create("alert"), "w+b") as told:
+                told.write(ascii_json(body))
+                told.seek(0)
+                program = await asyncio.create_subprocess_exec(
+                    *self._command,
+                    stdin=told,
+                    stdout=asyncio.subprocess.DEVNULL,
+                    stderr=asyncio.subprocess.DEVNULL,
+                    start_new_session=True,
+                )
         except OSError as error:
             return printable(f"it cannot be started: {error}", REASON_LENGTH_MAX)
         try:
             async with asyncio.timeout(self._timeout_s):
-                await program.communicate(ascii_json(body))
+                await program.wait()
         except TimeoutError:
             return f"it did not end within {self._timeout_s} s, and was killed"
         finally:

@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -39,10 +39,10 @@ class Ages(Word):
 
 
 class Conditions:
-    """Looks at one gateway."""
+    """Looks at one gateway; `running` gives the configuration that runs, also after a reload."""
 
-    def __init__(self, configuration: Configuration, desk: Desk) -> None:
-        self._configuration = configuration
+    def __init__(self, running: Callable[[], Configuration], desk: Desk) -> None:
+        self._running = running
         self._desk = desk
 
     def now_at(self) -> int:
@@ -55,7 +55,7 @@ class Conditions:
 
     def sizes(self) -> Sizes:
         """What is on the disk."""
-        store = self._configuration.store
+        store = self._running().store
         disk = shutil.disk_usage(store.parent)
         return Sizes(
             _size(store),
@@ -67,20 +67,21 @@ class Conditions:
 
     def certificates(self) -> Sequence[tuple[Path, int | None]]:
         """Each file of certificates, and when the first of them ends."""
-        tls = self._configuration.tls
-        files = () if tls is None else (tls.certificate, tls.trusted)
+        running = self._running()
+        named = [one for one in (running.tls, running.api_tls) if one is not None]
+        files = {file: None for tls in named for file in (tls.certificate, tls.trusted)}
         return [(file, _end_of(file)) for file in files if file is not None]
 
     def published_seq(self) -> int | None:
         """The last journal row that is in the lake."""
-        party = str(self._configuration.party[0])
-        end = find_published_end(self._configuration.lake, party)
+        party = str(self._running().party[0])
+        end = find_published_end(self._running().lake, party)
         return None if end is None else end.seq
 
     @property
     def publish_interval_s(self) -> int:
         """How often the journal is published."""
-        return self._configuration.publish_interval_s
+        return self._running().publish_interval_s
 
 
 def ages_of(snapshot: Snapshot) -> Ages:

@@ -49,6 +49,7 @@ class Operations:
         hand_overs: HandOvers,
         relay: Relay,
         bugs: Bugs,
+        conditions: Conditions,
         denied: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
         self._configuration = configuration
@@ -58,6 +59,7 @@ class Operations:
         self._hand_overs = hand_overs
         self._relay = relay
         self._bugs = bugs
+        self._conditions = conditions
         self._denied = denied
         self._publishing = asyncio.Lock()
         self._takes_work = False
@@ -318,8 +320,7 @@ class Operations:
 
     def metrics(self) -> tuple[str, str]:
         """Prometheus text and its content type."""
-        conditions = Conditions(self._configuration, self._desk)
-        return render(self._desk.snapshot(), self._bugs.counts, self._denied, conditions)
+        return render(self._desk.snapshot(), self._bugs.counts, self._denied, self._conditions)
 
 
 def _fresh(role: Role, pair: Pair, snapshot: Any) -> PairView:
