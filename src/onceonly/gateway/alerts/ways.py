@@ -62,7 +62,7 @@ class CommandWay:
         """In a session of its own, so that what it started is killed with it."""
         del at
         try:
-            # A file and no pipe: whether the command reads it, and when it ends, makes no difference.
+            # A file and no pipe: whether the command reads it, and when it ends, is all the same.
             with os.fdopen(os.memfd_create("alert"), "w+b") as told:
                 told.write(ascii_json(body))
                 told.seek(0)
