@@ -205,7 +205,8 @@ async def test_the_last_outcome_is_told_by_every_command(send, run, gateway, pee
         shown = (await run(*words)).stdout
         assert f"last_outcome     {WORDS}\n" in shown
         assert "reason           no acknowledgement" in shown
-    assert f"\t{WORDS}\n" in (await run("partner", "list")).stdout
+    # The last column is the partner's name, which it has not here.
+    assert f"\t{WORDS}\t\n" in (await run("partner", "list")).stdout
     assert WORDS in (await run("partner", "incidents")).stdout
     traced = (await run("message", "trace", message_id)).stdout
     assert "\tTransmitted\t3\trefused\t413\t\t413 Request Entity Too Large\n" in traced

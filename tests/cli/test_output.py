@@ -16,6 +16,7 @@ from click.testing import CliRunner
 
 from onceonly import cli
 from onceonly.api.history import JournalRow
+from onceonly.cli.alert import MuteTime
 from onceonly.cli.exits import Exit, Failure
 from onceonly.cli.main import cli as root
 from onceonly.cli.output import (
@@ -278,6 +279,7 @@ def words_for(command: click.Command, file: Path) -> Iterator[str]:
         kind = parameter.type
         word = kind.choices[0] if isinstance(kind, click.Choice) else "x"
         word = "1" if kind is click.INT else word
+        word = "1h" if isinstance(kind, MuteTime) else word
         word = str(file) if isinstance(kind, click.Path) else word
         yield from [word] if isinstance(parameter, click.Argument) else [parameter.opts[0], word]
 

@@ -4,16 +4,7 @@ from itertools import count
 
 import pytest
 
-from onceonly.console.sessions import (
-    GUESSES_ALL_MAX,
-    GUESSES_MAX,
-    GUESSES_WITHIN_S,
-    IDLE_S,
-    LIFETIME_S,
-    SESSIONS_MAX,
-    Guesses,
-    Sessions,
-)
+from onceonly.console.sessions import IDLE_S, LIFETIME_S, SESSIONS_MAX, Sessions
 
 
 class HandClock:
@@ -86,23 +77,3 @@ def test_a_form_token_is_of_one_browser(sessions):
     assert not sessions.is_form_token("b", token)
     assert not sessions.is_form_token("a", "")
     assert not sessions.is_form_token("a", "ü")
-
-
-def test_guesses_are_rationed_by_address(clock):
-    """And allowed again after five minutes."""
-    guesses = Guesses(clock)
-    for _ in range(GUESSES_MAX):
-        assert guesses.may_try("here")
-        guesses.note("here")
-    assert not guesses.may_try("here")
-    assert guesses.may_try("there")
-    clock.now_s += GUESSES_WITHIN_S + 1
-    assert guesses.may_try("here")
-
-
-def test_guesses_are_rationed_in_all(clock):
-    """Many addresses have no more than a few together."""
-    guesses = Guesses(clock)
-    for number in range(GUESSES_ALL_MAX):
-        guesses.note(str(number))
-    assert not guesses.may_try("another")
