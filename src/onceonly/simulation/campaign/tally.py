@@ -58,6 +58,7 @@ _BY_PHASE: dict[str, tuple[Event, ...]] = {
         Event.INTERNAL_ERROR,
         Event.PARKED,
         Event.ASKED,
+        Event.RECONFIGURED,
         Event.TAKEN_UP,
         Event.ERROR_SENT,
         Event.WITHHELD,
