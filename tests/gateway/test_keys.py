@@ -521,6 +521,7 @@ async def test_every_action_has_a_row_that_says_who_and_why(gateway, peer, opera
         "createKey": {"name": "new", "scopes": ["read"]},
         "prepareBulk": {"do": "cancel", "where": {}, "reason": "maintenance"},
         "startBulk": {"count": 0},
+        "muteRule": {"for_s": 60, "reason": "maintenance"},
     }
     before = len(gateway.rows(Event.ASKED))
     path = path_of(operation)

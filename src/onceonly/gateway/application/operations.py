@@ -22,6 +22,7 @@ from onceonly.gateway.publish import publish
 from onceonly.gateway.relaying.relay import Relay
 from onceonly.gateway.shapes import partner_shape, ping_shape
 from onceonly.message.errors import LocalError
+from onceonly.message.event import Event
 from onceonly.message.identity import MessageKey, Pair
 from onceonly.message.terms import DeliveryTerms
 from onceonly.protocol.sending import OutboundStatus, has_way_on, was_parked
@@ -139,7 +140,10 @@ class Operations:
                 await self._hand_overs.take_up_stored(entry.key, reason)
                 taken_up.append("handed over")
         if not any(taken_up):
-            name = "NotParked" if snapshot.list_journal_of(message_id) else "NotFound"
+            # That somebody asked for it makes no message: this very call has left such a row.
+            rows = snapshot.list_journal_of(message_id)
+            is_known = any(row.event is not Event.ASKED for row in rows)
+            name = "NotParked" if is_known else "NotFound"
             raise LocalError(name, f"nothing is parked under MessageId {message_id!r}")
         return [word for word in taken_up if word is not None]
 
