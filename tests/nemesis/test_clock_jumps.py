@@ -55,9 +55,12 @@ def is_settled(client: Client, message_id: str) -> bool:
 
 def check(ours: Client, theirs: Client, exchange: Exchange) -> Counter[str]:
     """Each message's end (I1, I3, I13, I15, I19, I21); returns how many came to which."""
+    states = {message_id: ours.get(message_id).state for message_id in exchange.payloads}
+    # A message is handed over after its acknowledgement (R-12): soon, and not at once.
+    taken = {message_id for message_id, state in states.items() if state == "acknowledged"}
+    until(lambda: taken <= set(read_inbox_ids(theirs)), "what is acknowledged is in the inbox")
     sent, received = fetch_journal(ours), fetch_journal(theirs)
     inbox = Counter(read_inbox_ids(theirs))
-    states = {message_id: ours.get(message_id).state for message_id in exchange.payloads}
     for message_id, state in states.items():
         assert inbox[message_id] <= 1, f"{message_id} was handed over twice"
         if state == "acknowledged":

@@ -120,7 +120,7 @@ class ListMethods(ABC):
             page = self.incident_page(msgspec.structs.replace(query, after=after))
             found += page.incidents
             after = page.next_after
-        return found
+        return tuple(found)
 
     def incident_page(self, query: IncidentsQuery) -> Incidents:
         """A page of the incidents that fit the query."""
