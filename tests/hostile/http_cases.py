@@ -201,7 +201,7 @@ async def slow_reader(ground: Ground) -> str:
         limits=QUICK,
     )
     # Inherited by what is accepted, so that a few hundred answers are more than it takes.
-    server._server.sockets[0].setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+    server._servers[0].sockets[0].setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
     request = b"POST /msh HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n"
     loop = asyncio.get_running_loop()
     with socket.socket() as client:
