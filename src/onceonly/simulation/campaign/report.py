@@ -19,12 +19,11 @@ from onceonly.simulation.campaign import tally
 from onceonly.simulation.campaign.code import code_digest
 from onceonly.simulation.campaign.sometimes import RARE, SOMETIMES
 from onceonly.simulation.campaign.worlds import Result
+from onceonly.simulation.generator.mishaps import NEVER_REACHED
 
 KILLED_AT = "killed at "
 """How a named point is called at which a process was killed."""
 
-UNVISITED = frozenset({"before-publish", "after-publish"})
-"""Named points that no world reaches, since its observer reads journals from the store."""
 
 SIGHTED_FROM = 20_000
 """Seeds from which on a campaign must have seen everything that there is to be seen."""
@@ -125,7 +124,9 @@ class Summary:
         """Named points at which too few processes died."""
         least = self.seeds // SEEDS_PER_KILL
         return [
-            point for point, kills in self.kills.items() if point not in UNVISITED and kills < least
+            point
+            for point, kills in self.kills.items()
+            if point not in NEVER_REACHED and kills < least
         ]
 
     @property

@@ -19,13 +19,19 @@ from onceonly.simulation.network import FAULTS, Fate, Weather
 
 _HOUR_MS, _YEAR_MS = 3_600_000, 365 * 86_400_000
 
-_NEVER_REACHED = frozenset(
-    {"before-publish", "after-publish", "before-bulk-item", "after-bulk-item"}
+NEVER_REACHED = frozenset(
+    {
+        *("before-publish", "after-publish"),
+        *("before-bulk-item", "after-bulk-item"),
+        *("before-claim", "after-claim", "after-take-in", "before-settle"),
+        *("before-drop", "after-drop", "before-post", "after-post"),
+    }
 )
-"""Journals are not published in a world: they are looked at where they are. And no operator of a
-world acts on many messages at once."""
+"""Points that no world comes by. Journals are not published in it: they are looked at where they
+are. No operator acts on many messages at once, and there are neither folders nor webhooks: kills at
+their points are made with real processes (`tests/nemesis`)."""
 
-KILL_POINTS = tuple(point for point in POINTS if point not in _NEVER_REACHED)
+KILL_POINTS = tuple(point for point in POINTS if point not in NEVER_REACHED)
 
 _BAD_WEATHER_MAX = 0.8
 """Of all packages: with more, hardly anything happens but waiting."""
