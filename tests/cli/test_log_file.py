@@ -105,6 +105,17 @@ def test_a_log_file_that_cannot_be_made_is_named_at_start(tmp_path: Path) -> Non
     assert "nowhere/gateway.log" in ended.stderr
 
 
+def test_a_pipe_that_nobody_reads_is_refused_at_once(tmp_path: Path) -> None:
+    """Opened on the event loop when the signal comes, it would hold up all messages."""
+    pipe = tmp_path / "gateway.log"
+    os.mkfifo(pipe)
+    config = write_configuration(tmp_path, [], gateway={"log_file": pipe.name})
+    command = [sys.executable, "-m", "onceonly", "serve", "-c", str(config)]
+    ended = subprocess.run(command, capture_output=True, timeout=PATIENCE_S, check=False)
+    assert ended.returncode == Exit.UNEXPECTED
+    assert b"gateway.log" in ended.stderr
+
+
 def test_without_a_log_file_the_signal_ends_nothing(tmp_path: Path) -> None:
     config = write_configuration(tmp_path, [])
     command = [sys.executable, "-m", "onceonly", "serve", "-c", str(config)]

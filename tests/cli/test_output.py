@@ -284,6 +284,19 @@ def words_for(command: click.Command, file: Path) -> Iterator[str]:
         yield from [word] if isinstance(parameter, click.Argument) else [parameter.opts[0], word]
 
 
+def test_every_command_that_calls_a_gateway_can_bring_a_key():
+    """A client is made in one place, which knows keys, certificates and the person who asks."""
+    files = Path(cli.__file__).parent.glob("*.py")
+    makers = [
+        file.name
+        for file in files
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        if node.func.id == "Client"
+    ]
+    assert makers == ["caller_option.py"]
+
+
 def test_every_command_shows_a_nasty_refusal_inert(tmp_path):
     """Walks all commands that call a gateway, so that a new one is covered on its own."""
     file = tmp_path / "order.xml"
