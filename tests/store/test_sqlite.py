@@ -4,7 +4,9 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import apsw
@@ -364,3 +366,30 @@ def test_a_rollback_behind_the_close_fails_by_the_name_of_the_contract(tmp_path:
     store.close()
     with pytest.raises(StoreFailed):
         store.rollback()
+
+
+def test_a_store_closes_while_a_thread_reads(tmp_path: Path):
+    """Nobody can end a thread: its query is interrupted, and it hears that the store is closed."""
+    store = open_sqlite(tmp_path / "read.db", party=PARTY, clock_at=lambda: NOW_AT)
+    began = threading.Event()
+
+    def read_for_hours() -> None:
+        snapshot = store.snapshot()
+        began.set()
+        snapshot._ask(ENDLESS, {})
+
+    with ThreadPoolExecutor(1) as threads:
+        reading = threads.submit(read_for_hours)
+        began.wait()
+        store.close()
+        assert isinstance(reading.exception(), StoreFailed)
+        later = threads.submit(lambda: store.snapshot().last_seq())
+        assert isinstance(later.exception(), StoreFailed)
+    with pytest.raises(StoreFailed, match="closed"):
+        store.snapshot()
+    open_sqlite(tmp_path / "read.db", party=PARTY, clock_at=lambda: NOW_AT).close()
+
+
+ENDLESS = """WITH RECURSIVE numbers(number) AS (
+    SELECT 1 UNION ALL SELECT number + 1 FROM numbers
+) SELECT number FROM numbers WHERE number < 0"""

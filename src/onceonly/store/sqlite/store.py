@@ -11,7 +11,6 @@ network disk, or for a database in memory), but uses another one.
 
 # ruff: noqa: D102 - because the methods are documented where they are promised, in store.py
 
-import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
@@ -39,6 +38,7 @@ from onceonly.store.sqlite.copy_run import CopyRun
 from onceonly.store.sqlite.kept import Carried, WorkingSet
 from onceonly.store.sqlite.migrate import migrate
 from onceonly.store.sqlite.queries import SQL
+from onceonly.store.sqlite.readers import Readers
 from onceonly.store.sqlite.reading import SqliteSnapshot
 from onceonly.store.sqlite.truth import differences
 from onceonly.store.sqlite.writing import SqliteTransaction
@@ -124,8 +124,7 @@ class SqliteStore(Store):
         self._transaction: SqliteTransaction | None = None
         self._waits = Waits()
         self._kept = WorkingSet()
-        self._of_thread = threading.local()
-        self._readers: list[apsw.Connection] = []
+        self._readers = Readers(self._connect_reader)
         try:
             self._open(path, party, clock_at())
         except apsw.Error as error:
@@ -167,6 +166,17 @@ class SqliteStore(Store):
         # binding that might make a partial index usable, which takes 30 to 100 µs each time.
         connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         return connection
+
+    def _connect_reader(self) -> apsw.Connection:
+        try:
+            reader = self._connect(apsw.SQLITE_OPEN_READONLY)
+            reader.pragma("cache_size", -READER_CACHE_KIB)
+        except apsw.Error as error:
+            # Without a free descriptor it cannot be opened now; without the file it never can
+            # again.
+            is_there = self._path.exists()
+            raise (from_sqlite if is_there else from_commit)(error) from error
+        return reader
 
     def _write_log_again(self) -> None:
         """Make what the log shows durable, before anything builds on it.
@@ -283,19 +293,7 @@ class SqliteStore(Store):
 
     def snapshot(self) -> SqliteSnapshot:
         """Reads of committed rows; only the calling thread may use it."""
-        snapshot: SqliteSnapshot | None = getattr(self._of_thread, "snapshot", None)
-        if snapshot is None:
-            try:
-                reader = self._connect(apsw.SQLITE_OPEN_READONLY)
-                reader.pragma("cache_size", -READER_CACHE_KIB)
-            except apsw.Error as error:
-                # Without a free descriptor it cannot be opened now; without the file it never can
-                # again.
-                is_there = self._path.exists()
-                raise (from_sqlite if is_there else from_commit)(error) from error
-            self._readers.append(reader)
-            snapshot = self._of_thread.snapshot = SqliteSnapshot(reader)
-        return snapshot
+        return self._readers.of_thread()
 
     def close(self) -> None:
         """Roll back what is open, checkpoint the log, and free the lock.
@@ -307,8 +305,7 @@ class SqliteStore(Store):
         self._is_closed = True
         try:
             self.rollback()
-            for reader in self._readers:
-                reader.close()
+            self._readers.close()
             if self._failure is None:
                 self._checkpoint()
             self._writer.close()
@@ -326,9 +323,9 @@ class SqliteStore(Store):
         Nothing is written, and errors of the disk are ignored.
         """
         self._is_closed = True
-        for connection in (*self._readers, self._writer):
-            with suppress(apsw.Error):
-                connection.close(force=True)
+        self._readers.close()
+        with suppress(apsw.Error):
+            self._writer.close(force=True)
 
     def _noted(self, reason: _Reason) -> _Reason:
         # A failure is final: after it no answer of the disk can be trusted (R-22).
