@@ -14,8 +14,8 @@ from bench.counts import Counts
 from bench.side import Cost, Task, main, receive, send, until
 from bench.workload import messages_of
 from onceonly.gateway.application.submissions import Part, Submission
-from onceonly.gateway.collector import look_seldom
 from onceonly.gateway.config import read_configuration
+from onceonly.gateway.interpreter import serve_only
 from onceonly.gateway.life import Life
 from onceonly.gateway.transports import Listeners
 from onceonly.gateway.wiring import Gateway, clock_of, join, open_store
@@ -27,7 +27,7 @@ async def run(task: Task) -> None:
     messages = messages_of(task)
     cost = Cost(messages, Counts() if task.get("is_counted") else None)
     async with running_gateway(Path(task["config"])) as gateway:
-        look_seldom()
+        serve_only()
         store = gateway.store
         if task["side"] == "receiver":
             await receive(cost, lambda: has_all(gateway, messages))

@@ -10,7 +10,6 @@ take hours; what is in it is what one would leave. Writes `build/bench-growth.js
 """
 
 import argparse
-import asyncio
 import gc
 import json
 import os
@@ -298,7 +297,7 @@ def start_s(store: Path) -> float:
 def health_beside_lists(store: Path, seconds: float) -> dict[str, Any]:
     """How `/healthz` answers while lists and counts are asked for."""
     with serving(store) as (_, api):
-        return asyncio.run(asked_at_once(api, seconds))
+        return asked_at_once(api, seconds)
 
 
 @contextmanager

@@ -29,10 +29,10 @@ from onceonly.gateway.alerts.alerts import WATCHING
 from onceonly.gateway.api.endpoint import served
 from onceonly.gateway.bugs import Bugs
 from onceonly.gateway.certificates import listening_tls
-from onceonly.gateway.collector import look_seldom
 from onceonly.gateway.config import Configuration
 from onceonly.gateway.counting import COUNTING
 from onceonly.gateway.descriptors import shares
+from onceonly.gateway.interpreter import serve_only
 from onceonly.gateway.life import Life
 from onceonly.gateway.log_stream import LogFile, LogStream
 from onceonly.gateway.open_files import find_open
@@ -188,7 +188,7 @@ class _Supervisor:
 
                 await life.start(listen)
                 self._gateway = gateway
-                look_seldom()
+                serve_only()
                 log.info("ready", listen=self._configuration.listen, api=self._configuration.api)
                 gateway.tasks.start(gateway.counting.live(self._stop), place=COUNTING)
                 gateway.tasks.start(gateway.alerts.live(self._stop), place=WATCHING)
