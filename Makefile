@@ -25,27 +25,27 @@ $(READY): requirements/dev.lock pyproject.toml
 demo: $(READY)  ## two gateways, a faulty link, hard kills, and Spark's verdict (under 90 s)
 	$(BIN)/onceonly demo $(ARGS)
 
-# Three lanes side by side: tests of Spark mostly wait for one core that plans, the others for
-# processes to start and for retries. With ARGS one run, of what they say.
+# Three lanes side by side, of about the same length: tests of Spark mostly wait for one core that
+# plans, the others for processes to start and for retries. With ARGS one run, of what they say.
 LAKE_TESTS := tests/lake
-FRAME_TESTS := tests/pyspark_onceonly tests/demo tests/bench
+GATEWAY_TESTS := tests/gateway tests/pyspark_onceonly tests/demo tests/bench
 ifdef ARGS
 test: $(READY)  ## all tests, the short nemesis among them; ARGS="tests/wire -k header" for some
 	$(BIN)/python -m pytest $(ARGS)
 else
 test: $(READY)
-	$(MAKE) --jobs 3 --output-sync=target --keep-going test-lake test-frames test-gateway
+	$(MAKE) --jobs 3 --output-sync=target --keep-going test-lake test-gateway test-others
 endif
 
-.PHONY: test-lake test-frames test-gateway
+.PHONY: test-lake test-gateway test-others
 test-lake: $(READY)
 	$(BIN)/python -m pytest $(LAKE_TESTS)
 
-test-frames: $(READY)
-	$(BIN)/python -m pytest $(FRAME_TESTS)
-
 test-gateway: $(READY)
-	$(BIN)/python -m pytest $(patsubst %,--ignore=%,$(LAKE_TESTS) $(FRAME_TESTS))
+	$(BIN)/python -m pytest $(GATEWAY_TESTS)
+
+test-others: $(READY)
+	$(BIN)/python -m pytest $(patsubst %,--ignore=%,$(LAKE_TESTS) $(GATEWAY_TESTS))
 
 coverage: $(READY)  ## every branch of the inner rings, by their own unit tests (about a minute)
 	rm -rf build/coverage
