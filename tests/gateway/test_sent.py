@@ -2,11 +2,16 @@
 
 import asyncio
 import hashlib
+import json
+from contextlib import closing
 from datetime import datetime
 from functools import partial
+from http.client import HTTPConnection
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import anyio
+import apsw
 import pytest
 from calling import refused
 from click.testing import CliRunner
@@ -127,3 +132,25 @@ async def run(*words: str) -> tuple[int, str, str]:
     """One command, in this process."""
     result = await anyio.to_thread.run_sync(partial(CliRunner().invoke, cli, words))
     return result.exit_code, result.stdout, result.stderr
+
+
+async def test_a_bug_in_a_call_costs_no_other_call(gateway: RunningGateway, peer: Peer):
+    """The answer says so, and the connection goes on (R-43)."""
+    gateway.expects_bugs = True
+    message_id = await gateway.submit(b"<order/>", to=peer)
+    with closing(apsw.Connection(str(gateway.configuration.store))) as store:
+        store.set_busy_timeout(5_000)
+        store.execute("UPDATE outbound_package SET segments = x'00'")
+    async with serving_api(gateway) as api:
+        address = urlsplit(api)
+        with closing(HTTPConnection(address.hostname or "", address.port)) as connection:
+
+            def ask(path: str) -> tuple[int, bytes]:
+                connection.request("GET", path)
+                answer = connection.getresponse()
+                return answer.status, answer.read()
+
+            status, text = await asyncio.to_thread(ask, f"/v1/messages/{message_id}/header")
+            assert (status, json.loads(text)["error"]["name"]) == (500, "InternalError")
+            status, _ = await asyncio.to_thread(ask, "/healthz")
+            assert status == 200

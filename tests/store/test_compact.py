@@ -8,10 +8,10 @@ from pathlib import Path
 
 import apsw
 import pytest
-from store_samples import NOW_AT, PARTY, message, stored, submit
+from store_samples import ACKNOWLEDGED, NOW_AT, PARTY, message, stored, submit
 
 from onceonly.store.contract.conditions import StoreRefused
-from onceonly.store.contract.forgetting import COUNTED_MAX, PreviewingSnapshot
+from onceonly.store.contract.forgetting import COUNTED_LEAST, COUNTED_MAX, PreviewingSnapshot
 from onceonly.store.sqlite.compact import COMING, compact
 from onceonly.store.sqlite.store import SqliteStore, open_sqlite
 
@@ -128,7 +128,7 @@ def test_a_count_ends_where_it_is_bounded(tmp_path: Path) -> None:
     try:
         writer = apsw.Connection(str(path))
         writer.execute(
-            "WITH RECURSIVE up (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM up LIMIT 10001) "
+            "WITH RECURSIVE up (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM up LIMIT 20001) "
             "INSERT INTO tombstone SELECT 'm-' || n, 'urn:x', 'urn:y', n, n FROM up"
         )
         writer.close()
@@ -137,5 +137,13 @@ def test_a_count_ends_where_it_is_bounded(tmp_path: Path) -> None:
         [found] = snapshot.preview_purge(NOW_AT, {"tpa": NOW_AT})
         assert (found.kind, found.count, found.is_more) == ("tombstones", COUNTED_MAX, True)
         assert found.oldest_at == 1
+        txn = store.begin()
+        for number in range(COUNTED_LEAST + 1):
+            submit(txn, message(f"m-{number}"), state=ACKNOWLEDGED)
+            txn.put_outbound(f"m-{number}", ACKNOWLEDGED, at=NOW_AT - 1)
+        store.commit()
+        agreement_id = message("m-0").agreement_id
+        _, other = snapshot.preview_purge(NOW_AT, {agreement_id: NOW_AT})
+        assert (other.count, other.is_more) == (COUNTED_LEAST, True)
     finally:
         store.close()

@@ -163,7 +163,7 @@ class Api(
         is_json = operation.body_media == JSON
         is_awaited = iscoroutinefunction(call)
 
-        async def endpoint(request: Request) -> Response:
+        async def answer_to(request: Request) -> Response:
             caller = self._gate.allow(operation, request)
             path = from_path(operation.path_type, request.path_params)
             query = from_texts(operation.query_type, request.query_params.multi_items())
@@ -183,6 +183,16 @@ class Api(
                 return answer
             async with self._readers:
                 return await asyncio.to_thread(call, self, asked)  # type: ignore[arg-type]  # because it is none that is awaited
+
+        async def endpoint(request: Request) -> Response:
+            # What reaches Starlette's last handler is answered by it too, but then raised again:
+            # the server cuts the connection, and the next call on it is lost.
+            try:
+                return await answer_to(request)
+            except tuple(ON_FAILURE):
+                raise
+            except Exception as bug:  # noqa: BLE001 - because no value may end a conversation (R-43)
+                return await self._on_bug(request, bug)
 
         return endpoint
 

@@ -5,8 +5,11 @@ from typing import Final, Protocol, runtime_checkable
 
 from onceonly.message.word import Word
 
-COUNTED_MAX: Final = 10_000
-"""A count ends here: whoever wants to know more lets the purge run."""
+COUNTED_MAX: Final = 20_000
+"""Counts of all kinds together end here: whoever wants to know more lets the purge run."""
+
+COUNTED_LEAST: Final = 20
+"""As many of each kind are counted all the same, so that every kind is named."""
 
 
 class Forgettable(Word):
@@ -39,7 +42,8 @@ class PreviewingSnapshot(Protocol):
     ) -> Sequence[Forgettable]:
         """What a purge forgets whose limits are these: `purge_inbound`, `purge_outbound`.
 
-        At most `COUNTED_MAX` of each kind are counted. Kinds without any are left out.
+        Counting ends at `COUNTED_MAX` of all kinds, and at `COUNTED_LEAST` of every further one.
+        Kinds without any are left out.
         """
         ...
 
