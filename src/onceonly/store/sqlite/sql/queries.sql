@@ -20,16 +20,17 @@ SELECT epoch FROM store
 -- name: put_counts
 UPDATE store SET last_offset = ?, queued = queued + ?, sending = sending + ?,
     in_doubt = in_doubt + ?, acknowledged = acknowledged + ?, failed = failed + ?,
-    expired = expired + ?, cancelled = cancelled + ?, sent = sent + ?, stored = stored + ?,
-    handed_over = handed_over + ?, forwarded = forwarded + ?,
+    expired = expired + ?, cancelled = cancelled + ?, sent = sent + ?,
+    settled_delivered = settled_delivered + ?, settled_not_delivered = settled_not_delivered + ?,
+    stored = stored + ?, handed_over = handed_over + ?, forwarded = forwarded + ?,
     cancelled_by_sender = cancelled_by_sender + ?
 
 -- name: get_last_offset
 SELECT last_offset FROM store
 
 -- name: count_by_status
-SELECT queued, sending, in_doubt, acknowledged, failed, expired, cancelled, sent, stored,
-    handed_over, forwarded, cancelled_by_sender
+SELECT queued, sending, in_doubt, acknowledged, failed, expired, cancelled, sent,
+    settled_delivered, settled_not_delivered, stored, handed_over, forwarded, cancelled_by_sender
   FROM store
 
 -- name: get_carried
@@ -524,13 +525,15 @@ UPDATE inbound SET status = 'cancelled' WHERE position = ?
 -- name: find_first_response
 SELECT message_id FROM outbound_message INDEXED BY outbound_by_reference
     CROSS JOIN outbound USING (position) CROSS JOIN outbound_package USING (position)
-  WHERE ref_to_message_id = ? AND to_party = ? AND status NOT IN ('failed', 'expired', 'cancelled')
+  WHERE ref_to_message_id = ? AND to_party = ?
+    AND status NOT IN ('failed', 'expired', 'cancelled', 'settled_not_delivered')
   ORDER BY position LIMIT 1
 
 -- name: find_last_response
 SELECT message_id FROM outbound_message INDEXED BY outbound_by_reference
     CROSS JOIN outbound USING (position) CROSS JOIN outbound_package USING (position)
-  WHERE ref_to_message_id = ? AND to_party = ? AND status NOT IN ('failed', 'expired', 'cancelled')
+  WHERE ref_to_message_id = ? AND to_party = ?
+    AND status NOT IN ('failed', 'expired', 'cancelled', 'settled_not_delivered')
   ORDER BY position DESC LIMIT 1
 
 -- name: get_recovery
