@@ -25,9 +25,9 @@ from onceonly.protocol.events import (
     Cancelled,
     DeadlineReached,
     ErrorReceived,
-    Fate,
     Held,
     Settled,
+    Settlement,
     TimePassed,
     Transmitted,
 )
@@ -39,10 +39,13 @@ from onceonly.protocol.sending import OutboundStatus, can_be_sent_again, has_way
 
 SUSPENDING = DeliveryTerms(timeout_s=30, retries=0, time_to_live_s=3600)
 GOING_ON = changed(SUSPENDING, is_numbered=False, on_exhausted=OnExhausted.FAIL)
-YES, NO = Settled(Fate.DELIVERED, "they see it", "bell"), Settled(Fate.NOT_DELIVERED, "lost there")
+YES, NO = (
+    Settled(Settlement.DELIVERED, "they see it", "night shift"),
+    Settled(Settlement.NOT_DELIVERED, "lost there"),
+)
 STATUS = {
-    Fate.DELIVERED: OutboundStatus.SETTLED_DELIVERED,
-    Fate.NOT_DELIVERED: OutboundStatus.SETTLED_NOT_DELIVERED,
+    Settlement.DELIVERED: OutboundStatus.SETTLED_DELIVERED,
+    Settlement.NOT_DELIVERED: OutboundStatus.SETTLED_NOT_DELIVERED,
 }
 DENIALS = [
     ErrorReceived(ErrorCode.DELIVERY_FAILURE, Severity.WARNING),
@@ -68,11 +71,11 @@ def settled(word: Settled, terms: DeliveryTerms = GOING_ON) -> Run:
 def test_a_word_ends_a_doubt_in_a_status_of_its_own(word, terms):
     """Final, with who said it and why in the journal, and nothing more to be sent."""
     run = settled(word, terms)
-    assert run.state.status is STATUS[word.fate]
+    assert run.state.status is STATUS[word.word]
     assert run.state.status.is_final
     assert run.state.due_ns is None
     assert run.of(Journal)[0] == Journal(
-        Event.SETTLED, outcome=word.fate.value, reason=word.reason, actor=word.actor
+        Event.SETTLED, outcome=word.word.value, reason=word.reason, actor=word.actor
     )
     assert run.of(Transmit) == []
     assert not can_be_sent_again(run.state, at(41))

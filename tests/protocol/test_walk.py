@@ -34,12 +34,12 @@ from onceonly.protocol.events import (
     Cancelled,
     DeadlineReached,
     ErrorReceived,
-    Fate,
     Held,
     Requeued,
     Restarted,
     Resumed,
     Settled,
+    Settlement,
     TimePassed,
     Transmitted,
 )
@@ -185,7 +185,7 @@ def message_events(message: Outbound, moment: int, terms: DeliveryTerms) -> Iter
     if message.status.is_final:
         return
     if message.status is OutboundStatus.IN_DOUBT:
-        yield Settled(Fate.DELIVERED, "they see it")
+        yield Settled(Settlement.DELIVERED, "they see it")
     if message.status is OutboundStatus.SENDING:
         yield from our_events(message)
     yield from partner_events(message, terms)

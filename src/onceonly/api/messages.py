@@ -22,12 +22,12 @@ from onceonly.api.lists import Times
 from onceonly.api.sent import SentPayload
 from onceonly.api.words import (
     ErrorWord,
-    Fate,
     MessageState,
     Order,
     PairState,
     RecoveryPhase,
     ResponseState,
+    Settlement,
     TakenUp,
     TransmissionOutcome,
 )
@@ -267,7 +267,7 @@ class ResumeMessage(Word, kw_only=True, forbid_unknown_fields=True):
 class Settle(Word, kw_only=True, forbid_unknown_fields=True):
     """What a person says became of a message in doubt, and how he knows (R-49)."""
 
-    fate: Fate
+    word: Settlement = field(name="as")
     reason: Why
 
 

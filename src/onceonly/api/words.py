@@ -77,7 +77,7 @@ BulkAction = Literal[
 ]
 """What is done with each message of a selection."""
 
-Fate = Literal["delivered", "not-delivered"]
+Settlement = Literal["delivered", "not-delivered"]
 """What a person says became of a message in doubt."""
 
 BulkState = Literal["selecting", "prepared", "running", "stopped", "done"]

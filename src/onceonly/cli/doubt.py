@@ -1,4 +1,4 @@
-"""`onceonly doubt …`: messages whose fate nobody here can know, and the word that ends a doubt."""
+"""`onceonly doubt …`: messages whose word nobody here can know, and the word that ends a doubt."""
 
 import sys
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ import click
 
 from onceonly.api.doubts import Remedy, advice_for
 from onceonly.api.messages import MessageDetail, OutboundMessage
-from onceonly.api.words import BulkAction, Fate
+from onceonly.api.words import BulkAction, Settlement
 from onceonly.cli.bulk import act_on_many, is_about_many, many_options
 from onceonly.cli.exits import Exit, Failure, exit_of_refusal
 from onceonly.cli.gateway_option import gateway_command
@@ -37,7 +37,7 @@ _COMMANDS: Final[dict[Remedy, str]] = {
     "resend": "onceonly message resend {on}",
     "ask": "onceonly message status {on} --remote",
 }
-_DO: Final[dict[Fate, BulkAction]] = {
+_DO: Final[dict[Settlement, BulkAction]] = {
     "delivered": "settle-delivered",
     "not-delivered": "settle-not-delivered",
 }
@@ -137,9 +137,9 @@ def explain(client: Client, message_id: str, output: str) -> None:
 @click.argument("message_ids", nargs=-1)
 @click.option(
     "--as",
-    "fate",
+    "word",
     required=True,
-    type=click.Choice(get_args(Fate)),
+    type=click.Choice(get_args(Settlement)),
     help="What the partner told you by other means.",
 )
 @click.option("--reason", required=True, help="Who told you, and how; kept in the journal.")
@@ -149,7 +149,7 @@ def explain(client: Client, message_id: str, output: str) -> None:
 def settle(
     client: Client,
     message_ids: tuple[str, ...],
-    fate: Fate,
+    word: Settlement,
     reason: str,
     output: str,
     **many: Any,
@@ -169,22 +169,22 @@ def settle(
     """  # noqa: D301 - because click reads the backspace that keeps the lines apart
     if is_about_many(message_ids[0] if message_ids else None, many):
         many["state"] = many["state"] or "in_doubt"
-        act_on_many(client, _DO[fate], many, reason=reason, output=output)
+        act_on_many(client, _DO[word], many, reason=reason, output=output)
         return
     if len(message_ids) == 1:
-        print_fields(client.settle(message_ids[0], fate, reason), output)
+        print_fields(client.settle(message_ids[0], word, reason), output)
         return
-    _settle_each(client, message_ids, fate, reason, output)
+    _settle_each(client, message_ids, word, reason, output)
 
 
 def _settle_each(
-    client: Client, message_ids: Sequence[str], fate: Fate, reason: str, output: str
+    client: Client, message_ids: Sequence[str], word: Settlement, reason: str, output: str
 ) -> None:
     """Each of several; what is refused does not keep the others from it."""
     settled, codes = [], set()
     for message_id in message_ids:
         try:
-            settled.append(client.settle(message_id, fate, reason))
+            settled.append(client.settle(message_id, word, reason))
         except LocalError as refused:
             say(f"{message_id}: {refused.name}: {refused}")
             codes.add(exit_of_refusal(refused.name))

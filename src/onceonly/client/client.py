@@ -62,7 +62,7 @@ from onceonly.api.operation import ARROW, LINES, A, B, Nothing, Operation, P, Q
 from onceonly.api.purge import PurgeBegun, PurgePreview
 from onceonly.api.sent import SentPayloadPath
 from onceonly.api.watching import GET_SENT_PAYLOAD
-from onceonly.api.words import Fate, ProcessingState
+from onceonly.api.words import ProcessingState, Settlement
 from onceonly.client.alerts import AlertMethods
 from onceonly.client.call import (
     HttpCall,
@@ -232,13 +232,13 @@ class Client(
         path = MessagePath(message_id=message_id)
         return self._ask(operations.RESUME_MESSAGE, path, _NOTHING, ResumeMessage(reason=reason))
 
-    def settle(self, message_id: str, fate: Fate, reason: str) -> OutboundMessage:
+    def settle(self, message_id: str, word: Settlement, reason: str) -> OutboundMessage:
         """End a doubt by your word: `delivered`, or `not-delivered`; the reason says how you know.
 
         A later word of the partner still counts.
         """
         path = MessagePath(message_id=message_id)
-        body = Settle(fate=fate, reason=reason)
+        body = Settle(word=word, reason=reason)
         return self._ask(operations.SETTLE_MESSAGE, path, _NOTHING, body)
 
     def request_status(self, message_id: str) -> OutboundMessage:

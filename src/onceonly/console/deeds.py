@@ -16,7 +16,7 @@ from onceonly.api.key_operations import REVOKE_KEY
 from onceonly.api.keys import KeyPath
 from onceonly.api.messages import MessagePath, Reason, Resend, ResumeMessage, Settle
 from onceonly.api.operating import Draining, PartnerPath, PingQuery, Resume
-from onceonly.api.words import Fate, ProcessingState
+from onceonly.api.words import ProcessingState, Settlement
 from onceonly.console.browser import BadForm
 from onceonly.console.calls import NOTHING, Calls
 from onceonly.message.word import Word
@@ -146,9 +146,9 @@ TAKE_UP: Final = _message(
 )
 
 
-def _settle(fate: Fate) -> Callable[..., Any]:
+def _settle(word: Settlement) -> Callable[..., Any]:
     return lambda calls, path, reason: calls.ask(
-        operations.SETTLE_MESSAGE, path, NOTHING, Settle(fate=fate, reason=reason or "")
+        operations.SETTLE_MESSAGE, path, NOTHING, Settle(word=word, reason=reason or "")
     )
 
 

@@ -151,7 +151,7 @@ class Parked(Word):
     sequence_number: int | None = None
 
 
-class Fate(StrEnum):
+class Settlement(StrEnum):
     """What a person says became of a message in doubt."""
 
     DELIVERED = "delivered"
@@ -164,7 +164,7 @@ class Settled(Word):
     `actor` says who, if that is known; `reason` is his.
     """
 
-    fate: Fate
+    word: Settlement
     reason: str
     actor: str | None = None
 

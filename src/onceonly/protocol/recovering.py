@@ -52,11 +52,11 @@ from onceonly.protocol.effects import (
 )
 from onceonly.protocol.events import (
     DeadlineReached,
-    Fate,
     PongReceived,
     Restarted,
     Resumed,
     Settled,
+    Settlement,
 )
 
 
@@ -427,7 +427,7 @@ def _withdraw(state: Recovery, event: Withdrawn, now: Now, terms: DeliveryTerms)
 
 def _end_by_word(state: Recovery, event: Settled, now: Now, terms: DeliveryTerms) -> Step:
     """Nothing is asked any more; what was delivered may still be answered (R-49)."""
-    return (_rest(state) if event.fate is Fate.DELIVERED else _withdrawn(state)), ()
+    return (_rest(state) if event.word is Settlement.DELIVERED else _withdrawn(state)), ()
 
 
 def _note_response_answer(

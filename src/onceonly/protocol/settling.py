@@ -25,7 +25,7 @@ from onceonly.message.event import Event
 from onceonly.message.terms import DeliveryTerms
 from onceonly.message.word import changed
 from onceonly.protocol.effects import Journal, NoticeKind, Notify, OpenIncident
-from onceonly.protocol.events import ErrorReceived, Fate, Settled
+from onceonly.protocol.events import ErrorReceived, Settled, Settlement
 from onceonly.protocol.outbound import (
     Effects,
     Outbound,
@@ -37,20 +37,20 @@ from onceonly.protocol.outbound import (
 from onceonly.protocol.verdict import notifies
 
 _STATUS = {
-    Fate.DELIVERED: OutboundStatus.SETTLED_DELIVERED,
-    Fate.NOT_DELIVERED: OutboundStatus.SETTLED_NOT_DELIVERED,
+    Settlement.DELIVERED: OutboundStatus.SETTLED_DELIVERED,
+    Settlement.NOT_DELIVERED: OutboundStatus.SETTLED_NOT_DELIVERED,
 }
 
 
 def settle(state: Outbound, event: Settled, terms: DeliveryTerms) -> Step:
     """The doubt is over; the application is told whose word that is."""
-    is_delivered = event.fate is Fate.DELIVERED
-    row = Journal(Event.SETTLED, outcome=event.fate.value, reason=event.reason, actor=event.actor)
+    is_delivered = event.word is Settlement.DELIVERED
+    row = Journal(Event.SETTLED, outcome=event.word.value, reason=event.reason, actor=event.actor)
     told = _told(state, event, terms)
     turn = release(state, abandoned=True)
     state = changed(
         state,
-        status=_STATUS[event.fate],
+        status=_STATUS[event.word],
         error_code=None if is_delivered else state.error_code,
         silence=Silence.NONE,
         due_ns=None,
@@ -61,16 +61,16 @@ def settle(state: Outbound, event: Settled, terms: DeliveryTerms) -> Step:
 def _told(state: Outbound, event: Settled, terms: DeliveryTerms) -> Effects:
     if not notifies(terms):
         return ()
-    is_delivered = event.fate is Fate.DELIVERED
+    is_delivered = event.word is Settlement.DELIVERED
     severity = Severity.WARNING if is_delivered else Severity.ERROR
     code = state.error_code or ErrorCode.DELIVERY_FAILURE
     kind = NoticeKind.SETTLED_BY_OPERATOR
-    reason = f"an operator says that it was {_SAID[event.fate]}: {event.reason}"
+    reason = f"an operator says that it was {_SAID[event.word]}: {event.reason}"
     row = Journal(Event.NOTIFIED, error_code=code, severity=severity, reason=kind)
     return row, Notify(kind, severity, code, reason, state.episode)
 
 
-_SAID = {Fate.DELIVERED: "delivered", Fate.NOT_DELIVERED: "not delivered"}
+_SAID = {Settlement.DELIVERED: "delivered", Settlement.NOT_DELIVERED: "not delivered"}
 
 
 def what_else(state: Outbound) -> str:

@@ -88,7 +88,7 @@ from onceonly.gateway.application.submissions import Part, Submission
 from onceonly.message.errors import LocalError
 from onceonly.message.identity import Pair
 from onceonly.message.word import changed
-from onceonly.protocol.events import Fate, Settled
+from onceonly.protocol.events import Settlement
 from onceonly.protocol.receiving import ProcessingState
 from onceonly.store.contract.entries import InboxItem, Incident, PairView, Role
 from onceonly.store.contract.listing import Listing
@@ -318,8 +318,9 @@ class Api(
     ) -> Answer[messages.OutboundMessage]:
         """End a doubt by a person's word, under the name of whoever answers for it (R-49)."""
         message_id, body = asked.path.message_id, asked.body
-        word = Settled(Fate(body.fate), needed_reason(body.reason), asked.actor)
-        await self._served.operations.settle(message_id, word)
+        await self._served.operations.settle(
+            message_id, Settlement(body.word), needed_reason(body.reason), asked.actor
+        )
         return Json(self._message(message_id))
 
     @serves(operations.REQUEST_STATUS)

@@ -14,7 +14,7 @@ from onceonly.message.message import DeliverySemantics
 from onceonly.message.signals import InquiryKind, MessageStatus, ReportedProcessing
 from onceonly.message.terms import DeliveryTerms, Remedy
 from onceonly.protocol.effects import NoticeKind
-from onceonly.protocol.events import Outcome
+from onceonly.protocol.events import Outcome, Settlement
 from onceonly.protocol.outbound import Exposure, OutboundStatus
 from onceonly.simulation.cast import name_of
 from onceonly.simulation.checkers.case import NEVER, WorldCase
@@ -36,6 +36,7 @@ WORDS = frozenset(
         Event.RESPONSE_RECEIVED,
         Event.CANCELLED,
         Event.EXPIRED,
+        Event.SETTLED,
     }
 )
 """Rows of the asker that end a question, or show that it is not needed."""
@@ -436,6 +437,11 @@ def said_in(row: Row) -> tuple[str, str]:
     words = (row.record.reason or "").rpartition(": ")[2].split(", ")
     status = next((word for word in words if word in _STATUSES), "")
     return status, next((word for word in words if word in _PROCESSINGS), "")
+
+
+def is_called_lost(row: Row) -> bool:
+    """Whether the row says that a person called the message not delivered (R-49)."""
+    return row.record.event is Event.SETTLED and row.record.outcome == Settlement.NOT_DELIVERED
 
 
 def _is_of_cancel(row: Row) -> bool:
