@@ -43,7 +43,7 @@ from onceonly.message.errors import Severity
 from onceonly.message.event import Event
 from onceonly.message.message import DeliverySemantics
 from onceonly.protocol.effects import NoticeKind
-from onceonly.protocol.events import Outcome
+from onceonly.protocol.events import Outcome, Settlement
 
 
 class How(StrEnum):
@@ -95,6 +95,7 @@ _RELEASING: Final = (
     Event.EXPIRED,
     Event.CANCELLED,
     Event.SENT,
+    Event.SETTLED,
     Event.REQUEUED,
     Event.NOTIFIED,
 )
@@ -172,6 +173,20 @@ FOLDS: Final = (
     _first("expired_at", Event.EXPIRED, "expired before any byte left"),
     _first("cancelled_at", Event.CANCELLED, "taken back, and surely never processed"),
     _first("sent_only_at", Event.SENT, "the transport took it, which is all that was agreed"),
+    _first("settled_at", Event.SETTLED, "an operator ended the doubt with his word"),
+    *[
+        Fold(
+            name,
+            How.MAX,
+            "seq",
+            f"{_is(Event.SETTLED)} AND outcome = '{word.value}'",
+            f"journal number of the last word that it was {word.value}",
+        )
+        for name, word in (
+            ("said_delivered_seq", Settlement.DELIVERED),
+            ("said_undelivered_seq", Settlement.NOT_DELIVERED),
+        )
+    ],
     Fold(
         "notified_at",
         How.MIN,
@@ -353,7 +368,7 @@ FOLDS: Final = (
 """Every column of a lifecycle beside its key: microseconds UTC, counts, journal numbers."""
 
 
-RULES: Final = 2
+RULES: Final = 3
 """Increased when `partial` takes other rows than before, so that older folds are not merged."""
 
 
