@@ -35,6 +35,8 @@ OUTBOUND_PLACES: dict[str, Point] = {
     OutboundStatus.IN_DOUBT: Point(400, 480),
     OutboundStatus.FAILED: Point(760, 480),
     OutboundStatus.ACKNOWLEDGED: Point(400, 630),
+    OutboundStatus.SETTLED_DELIVERED: Point(760, 600),
+    OutboundStatus.SETTLED_NOT_DELIVERED: Point(760, 700),
 }
 AFTERWARDS_PLACES: dict[str, Point] = {
     OutboundStatus.CANCELLED: Point(60, 120),
@@ -42,6 +44,8 @@ AFTERWARDS_PLACES: dict[str, Point] = {
     OutboundStatus.SENT: Point(260, 220),
     OutboundStatus.FAILED: Point(480, 120),
     OutboundStatus.IN_DOUBT: Point(700, 120),
+    OutboundStatus.SETTLED_DELIVERED: Point(60, 330),
+    OutboundStatus.SETTLED_NOT_DELIVERED: Point(480, 330),
 }
 PAIR_PLACES: dict[str, Point] = {
     PairStatus.OPEN: Point(70, 150),

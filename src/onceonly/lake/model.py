@@ -38,7 +38,7 @@ from onceonly.lake.expressions import (
 )
 from onceonly.lake.marks import RECEIVER_EVENTS, SENDER_EVENTS
 from onceonly.lake.schemas import KEY
-from onceonly.lake.verdicts import is_promised
+from onceonly.lake.verdicts import is_promised, stands_settled
 from onceonly.message.errors import Severity
 from onceonly.message.event import Event
 from onceonly.message.message import DeliverySemantics
@@ -479,7 +479,8 @@ def stats(judged: DataFrame, *, width_us: int) -> DataFrame:
     """
     is_owed = is_promised()
     acked = F.least("acked_at", "late_acked_at")
-    is_over = F.coalesce("failed_at", "expired_at", "cancelled_at").isNotNull()
+    is_final = F.coalesce("failed_at", "expired_at", "cancelled_at").isNotNull()
+    is_over = is_final | stands_settled()
     took = acked - F.col("first_sent_at")
     took = F.when(is_owed & (took >= F.lit(0)), took)
     return (
