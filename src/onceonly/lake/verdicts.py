@@ -461,7 +461,7 @@ def is_taken_up() -> Column:
 
 
 def stands_settled() -> Column:
-    """Whether a person's word ended the doubt, and no denial of the partner began it anew."""
+    """Whether a person's word ended the doubt, and no denial of the partner began it again."""
     return is_true(_last_word() > F.coalesce("given_up_seq", F.lit(0)))
 
 
