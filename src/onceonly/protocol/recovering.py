@@ -427,7 +427,8 @@ def _withdraw(state: Recovery, event: Withdrawn, now: Now, terms: DeliveryTerms)
 
 def _end_by_word(state: Recovery, event: Settled, now: Now, terms: DeliveryTerms) -> Step:
     """Nothing is asked any more; what was delivered may still be answered (R-49)."""
-    return (_rest(state) if event.word is Settlement.DELIVERED else _withdrawn(state)), ()
+    is_delivered = event.word is Settlement.DELIVERED
+    return _rest(state) if is_delivered else _withdrawn(state), ()
 
 
 def _note_response_answer(

@@ -170,10 +170,12 @@ class Turn:
         entry = self._entries[message_id] = changed(entry, state=after)
         if after != before:
             self._changed_entries.add(message_id)
-        is_over = isinstance(event, Settled) or after.error_code is None
-        if before.error_code is ErrorCode.UNKNOWN and is_over:
+        if before.error_code is ErrorCode.UNKNOWN and after.error_code is None:
             # If it was parked, it is settled now: no operator has to take it up.
             self._txn.resolve_parked(Role.SENDER, entry.pair, message_id, at=self._now.at)
+        if isinstance(event, Settled):
+            # Whoever settles its doubt has seen them, and nobody has to take it up.
+            self._txn.resolve_about(Role.SENDER, entry.pair, message_id, at=self._now.at)
         follow = self._carry_out_message_effects(entry, agreement, effects)
         if isinstance(event, Settled):
             follow.append(RecoveryWork(message_id, event))

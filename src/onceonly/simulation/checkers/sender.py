@@ -139,6 +139,8 @@ class _Walk:
     """The last word of a partner against it."""
     undone: Row | None = None
     """The last row in which an acknowledgement was taken back: not delivered, or cancelled."""
+    word: Row | None = None
+    """A person's word of which the application must be told."""
     has_arrived: bool = False
     """The To Party itself said that it has it, and no doubt of others undoes that."""
 
@@ -161,6 +163,8 @@ class _Walk:
             yield self._wrong("I22", text, self.owed)
         if self.late is not None:
             yield self._wrong("I23", "acknowledged late, and nobody was told", self.late)
+        if self.word is not None:
+            yield self._wrong("R-49", "settled, and the application was never told", self.word)
         if self.terms.is_acknowledged:
             yield from self._unheard()
 
@@ -366,8 +370,10 @@ class _Walk:
         """R-49: a person's word ends a doubt, and nothing else."""
         if self.final is not None:
             yield self._wrong("R-49", f"settled after {self._final_word()}", row)
-        if notifies(self.course, self.terms) and not self._is_told():
-            yield self._wrong("R-49", "settled, and its application knew of no doubt", row)
+        if notifies(self.course, self.terms):
+            self.word = row
+            if not self._is_told():
+                yield self._wrong("R-49", "settled, and its application knew of no doubt", row)
         if not self.course.sent:
             yield self._wrong("R-49", "settled, and no copy of it had left", row)
         self.final = row
@@ -451,8 +457,9 @@ class _Walk:
             self.late = None
             return
         if row.record.reason == NoticeKind.SETTLED_BY_OPERATOR:
-            if not self._is_settled():
+            if self.word is None:
                 yield self._wrong("R-49", "told of a word that nobody gave", row)
+            self.word = None
             return
         if self._is_settled():
             if not self._is_denied():

@@ -455,6 +455,11 @@ UPDATE incident SET resolved_at = ?
 UPDATE incident SET resolved_at = ?
   WHERE role = ? AND from_party = ? AND to_party = ? AND resolved_at IS NULL AND message_id = ?
 
+-- name: resolve_about
+UPDATE incident INDEXED BY incident_unresolved SET resolved_at = ?1
+  WHERE role = ?2 AND from_party = ?3 AND to_party = ?4 AND resolved_at IS NULL
+    AND is_trouble = 0 AND substr(reason, -length(?5)) = ?5
+
 -- name: resolve_reason
 UPDATE incident SET resolved_at = ?
   WHERE role = ? AND from_party = ? AND to_party = ? AND reason = ? AND resolved_at IS NULL
