@@ -21,7 +21,7 @@ from onceonly.simulation.checkers.case import NEVER, WorldCase
 from onceonly.simulation.checkers.course import Course
 from onceonly.simulation.checkers.letter import LetterKind
 from onceonly.simulation.checkers.receiver import is_remembered
-from onceonly.simulation.checkers.sender import is_fence
+from onceonly.simulation.checkers.sender import is_fence, release_ns
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import Row
 from onceonly.simulation.network import CLIENT_WAIT_NS
@@ -72,6 +72,7 @@ def judge(case: WorldCase) -> Iterator[Violation]:
                 yield from _pings(course, terms)
                 yield from _remedy(case, course, terms)
                 yield from _new_version(case, course, terms)
+                yield from _asked_after_a_word(case, course, terms)
     for course in case.courses.values():
         if not case.is_set_back(course.node):
             yield from _begun_work(case, course)
@@ -454,6 +455,29 @@ def is_confirmed(row: Row) -> bool:
     """Whether the row tells that the partner confirmed a cancel."""
     is_report = row.record.event is Event.REPORT_RECEIVED
     return is_report and (row.record.reason or "").startswith("cancel confirmed")
+
+
+def _asked_after_a_word(
+    case: WorldCase, course: Course, terms: DeliveryTerms
+) -> Iterator[Violation]:
+    """R-49: after a person's word nobody asks, but about the response to what was delivered.
+
+    Unless the partner denied the word, which begins the doubt again.
+    """
+    settled = next((row for row in course.out if row.record.event is Event.SETTLED), None)
+    if settled is None:
+        return
+    if terms.recovery.response_within_s is not None and not is_called_lost(settled):
+        return
+    denied = (row.order for row in course.out if row.record.event is Event.ERROR_RECEIVED)
+    until = min((order for order in denied if order > settled.order), default=NEVER)
+    since_ns = settled.at_ns + release_ns(case, course.node)
+    for asked in case.signals:
+        is_about_it = asked.source == course.node and asked.letter.ref == course.key[2]
+        is_question = asked.letter.kind is LetterKind.INQUIRY
+        if is_about_it and is_question and asked.order < until and asked.at_ns > since_ns:
+            text = f"its partner was asked after a person's word ({asked.packet})"
+            yield _at("R-49", course, text, asked.order)
 
 
 # Taking back what is worked on.

@@ -368,7 +368,7 @@ class _Walk:
 
     def take_settled(self, row: Row) -> Iterable[Violation]:
         """R-49: a person's word ends a doubt, and nothing else."""
-        if self.final is not None:
+        if self.final is not None and not self._is_overtaken():
             yield self._wrong("R-49", f"settled after {self._final_word()}", row)
         if notifies(self.course, self.terms):
             self.word = row

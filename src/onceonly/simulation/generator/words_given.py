@@ -12,13 +12,16 @@ from onceonly.simulation.plan import Action, Plan
 
 PART = 0.15
 """Of the drawn worlds."""
+ASKING_PART = 0.5
+"""Of those with an agreement that asks about doubts: there a word may come between questions."""
 
 
 def with_words(plan: Plan) -> Plan:
     """The same world, where its seed says so with operators who end doubts before it heals."""
     chance = stream(plan.seed, "words given")
     sources = sorted({one.node for one in plan.actions if one.kind == "submit"})
-    if chance.random() >= PART or not sources:
+    asks = any(line.terms.recovery.inquires for line in plan.lines)
+    if chance.random() >= (ASKING_PART if asks else PART) or not sources:
         return plan
     relays = sorted({relay for line in plan.lines for relay, _ in line.through})
     words = []
