@@ -27,7 +27,7 @@ from onceonly.message.identity import (
 )
 from onceonly.message.word import Word
 from onceonly.protocol.effects import NoticeKind
-from onceonly.protocol.events import Outcome
+from onceonly.protocol.events import Outcome, Settlement
 from onceonly.protocol.outbound import OutboundStatus
 from onceonly.protocol.pairing import PairStatus
 from onceonly.protocol.receiving import ProcessingState
@@ -53,6 +53,7 @@ from onceonly.store.contract.jobs import RowOutcome
         (words.RowOutcome, RowOutcome),
         (words.BulkAction, BulkAction),
         (words.BulkState, BulkState),
+        (words.Settlement, Settlement),
         (words.ItemOutcome, ItemOutcome),
     ],
 )

@@ -254,6 +254,7 @@ def _sending_events(state: Outbound, terms: DeliveryTerms) -> list[Any]:
         events.CancelConfirmed(),
         events.Requeued("the rule of the agreement"),
         *(events.Parked("a bug", bytes_left=flag) for flag in (False, True)),
+        *(events.Settled(word, "they say so") for word in events.Settlement),
         # The turn of a queued one has come, and it does not get as far as taking its number.
         events.Parked("a bug", bytes_left=False, sequence_number=1),
     ]
@@ -329,4 +330,5 @@ def _recovery_events() -> list[Any]:
         *(recovering.ResponseTimePassed(has_left=flag) for flag in flags),
         recovering.StatusWanted(),
         recovering.Withdrawn(),
+        *(events.Settled(word, "they say so") for word in events.Settlement),
     ]

@@ -35,13 +35,17 @@ OUTBOUND_PLACES: dict[str, Point] = {
     OutboundStatus.IN_DOUBT: Point(400, 480),
     OutboundStatus.FAILED: Point(760, 480),
     OutboundStatus.ACKNOWLEDGED: Point(400, 630),
+    OutboundStatus.SETTLED_DELIVERED: Point(760, 600),
+    OutboundStatus.SETTLED_NOT_DELIVERED: Point(760, 700),
 }
 AFTERWARDS_PLACES: dict[str, Point] = {
-    OutboundStatus.CANCELLED: Point(60, 120),
-    OutboundStatus.ACKNOWLEDGED: Point(260, 20),
-    OutboundStatus.SENT: Point(260, 220),
-    OutboundStatus.FAILED: Point(480, 120),
-    OutboundStatus.IN_DOUBT: Point(700, 120),
+    OutboundStatus.SETTLED_NOT_DELIVERED: Point(100, 30),
+    OutboundStatus.ACKNOWLEDGED: Point(430, 30),
+    OutboundStatus.FAILED: Point(720, 50),
+    OutboundStatus.IN_DOUBT: Point(860, 140),
+    OutboundStatus.CANCELLED: Point(80, 230),
+    OutboundStatus.SENT: Point(640, 230),
+    OutboundStatus.SETTLED_DELIVERED: Point(450, 410),
 }
 PAIR_PLACES: dict[str, Point] = {
     PairStatus.OPEN: Point(70, 150),

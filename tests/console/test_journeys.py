@@ -45,6 +45,59 @@ async def test_find_a_stuck_message_and_settle_it(morning, browser):
         assert tab.faults == []
 
 
+@pytest.mark.parametrize(
+    ("button", "state", "next_button"),
+    [
+        ("Settle: delivered", "settled: delivered", "Send as new anyway"),
+        ("Settle: not delivered", "settled: not delivered", "Send identical again"),
+    ],
+    ids=["delivered", "not delivered"],
+)
+async def test_find_a_stuck_message_and_settle_it_by_a_word(
+    morning, browser, button, state, next_button
+):
+    """Its partner was asked by telephone: a reason is needed, and the doubt is over everywhere."""
+    async with tab_of(browser, morning.api) as tab:
+        page = tab.page
+        await tab.open("/console/")
+        await page.get_by_role("link", name="1 in doubt").click()
+        await page.get_by_role("link", name=button, exact=True).click()
+        await page.get_by_role("button", name=button).click()
+        assert morning.buyer.rows(Event.SETTLED) == []
+        await page.get_by_label("Reason").fill("their clerk looked")
+        await page.get_by_role("button", name=button).click()
+        await page.get_by_role("status").wait_for()
+        lead = await page.locator("p.lead").inner_text()
+        assert state in lead
+        assert "their clerk looked" in await page.locator("main").inner_text()
+        assert await page.get_by_role("link", name=next_button).count() == 1
+        assert await page.get_by_role("link", name="Settle:").count() == 0
+        await tab.open("/console/doubts")
+        assert "No message is in doubt" in await page.locator("main").inner_text()
+        await tab.open("/console/audit")
+        assert "settleMessage" in await page.locator("tbody tr").first.inner_text()
+        assert tab.faults == []
+    [row] = morning.buyer.rows(Event.SETTLED)
+    assert (row.message_id, row.reason) == (morning.doubt, "their clerk looked")
+
+
+async def test_all_doubts_are_settled_from_the_desk(morning, browser):
+    """The selection is looked at first, and confirmed by its number."""
+    async with tab_of(browser, morning.api) as tab:
+        page = tab.page
+        await tab.open("/console/doubts")
+        await page.get_by_role("link", name="Act on all doubts").click()
+        await page.locator("#do-settle-delivered").check()
+        await page.get_by_label("Reason").fill("INC-42")
+        await page.get_by_role("button", name="Select the messages").click()
+        await page.get_by_role("heading", name="settle-delivered: 1 message").wait_for()
+        await page.get_by_label("To begin").fill("1")
+        await page.get_by_role("button", name="Begin").click()
+        await page.get_by_text("1 done, 0 skipped, 0 failed, 0 left").wait_for()
+        assert tab.faults == []
+    assert morning.buyer.state_of(morning.doubt) == "settled_delivered"
+
+
 async def test_the_partner_is_back_and_is_resumed(morning, browser):
     """What had waited goes out, in its order."""
     async with tab_of(browser, morning.api) as tab:

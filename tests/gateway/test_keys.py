@@ -519,6 +519,7 @@ async def test_every_action_has_a_row_that_says_who_and_why(gateway, peer, opera
     bodies: dict[str, Any] = {
         "setDraining": {"draining": False},
         "resumeMessage": {"reason": "maintenance"},
+        "settleMessage": {"as": "delivered", "reason": "maintenance"},
         "createKey": {"name": "new", "scopes": ["read"]},
         "prepareBulk": {"do": "cancel", "where": {}, "reason": "maintenance"},
         "startBulk": {"count": 0},

@@ -27,6 +27,8 @@ from onceonly.lake.verdicts import Verdict
 from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.event import Direction, Event
 from onceonly.message.word import changed
+from onceonly.protocol.effects import NoticeKind
+from onceonly.protocol.events import Settlement
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -239,6 +241,19 @@ class Exchange:
         self.tell(message_id, Severity.ERROR)
         self.out(Event.FAILED, message_id, error_code=ErrorCode.DELIVERY_FAILURE)
 
+    def settle(self, message_id: str, word: Settlement) -> None:
+        """An operator ends a doubt, and the application is told (R-49)."""
+        self.out(Event.SETTLED, message_id, outcome=word.value, reason="they say so", actor="ops")
+        self.out(Event.NOTIFIED, message_id, reason=NoticeKind.SETTLED_BY_OPERATOR.value)
+
+    def settled_rightly(self, message_id: str) -> None:
+        self.failed_but_delivered(message_id)
+        self.settle(message_id, Settlement.DELIVERED)
+
+    def settled_wrongly(self, message_id: str) -> None:
+        self.failed_but_delivered(message_id)
+        self.settle(message_id, Settlement.NOT_DELIVERED)
+
     def ack_lost(self, message_id: str) -> None:
         self.submit(message_id)
         self.send(message_id, outcome="unknown")
@@ -380,6 +395,8 @@ class Exchange:
 PLANTS: dict[Verdict, Callable[[Exchange, str], None]] = {
     Verdict.MATCHED: Exchange.matched,
     Verdict.MATCHED_LATE: Exchange.matched_late,
+    Verdict.SETTLED_WRONGLY: Exchange.settled_wrongly,
+    Verdict.SETTLED_RIGHTLY: Exchange.settled_rightly,
     Verdict.FAILED_BUT_DELIVERED: Exchange.failed_but_delivered,
     Verdict.FAILED_NOT_DELIVERED: Exchange.failed_not_delivered,
     Verdict.ACK_LOST: Exchange.ack_lost,

@@ -38,6 +38,7 @@ from onceonly.lake.verdicts import (
 from onceonly.message.event import Direction, Event
 from onceonly.message.terms import DeliveryTerms
 from onceonly.message.word import changed
+from onceonly.protocol.events import Settlement
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -81,6 +82,49 @@ def test_every_plant_is_found_and_nothing_is_invented(frame: Frame):
     assert {found[message_id] for message_id in healthy_ids} == {Verdict.MATCHED}
     assert len(healthy_ids) == 120
     assert {message_id: found[message_id] for message_id in planted} == planted
+
+
+@pytest.mark.parametrize("word", list(Settlement))
+def test_a_word_is_compared_with_the_other_journal(frame: Frame, word: Settlement):
+    """There, not there, withheld, acknowledged late, denied and settled anew, within the grace."""
+    there, _ = two_parties()
+
+    def doubt(message_id: str) -> None:
+        there.submit(message_id)
+        there.send(message_id, outcome="unknown")
+        there.tell(message_id)
+
+    there.failed_but_delivered("there")
+    doubt("not there")
+    there.failed_but_delivered("acknowledged late")
+    doubt("denied")
+    for message_id in ("there", "not there", "acknowledged late", "denied"):
+        there.settle(message_id, word)
+    there.out(Event.LATE_ACK_RECEIVED, "acknowledged late")
+    there.tell("denied")
+    doubt("denied and settled")
+    there.settle("denied and settled", Settlement.DELIVERED)
+    there.tell("denied and settled")
+    there.settle("denied and settled", word)
+    rows = frame(records(there))
+    was_there = word is Settlement.DELIVERED
+    right, wrong = Verdict.SETTLED_RIGHTLY, Verdict.SETTLED_WRONGLY
+    assert judge(rows) == {
+        "there": right if was_there else wrong,
+        "not there": wrong if was_there else right,
+        "acknowledged late": Verdict.MATCHED_LATE if was_there else wrong,
+        "denied": Verdict.FAILED_NOT_DELIVERED,
+        "denied and settled": wrong if was_there else right,
+    }
+    soon = judge(rows, as_of=there.now + SECOND)
+    assert soon["not there"] == soon["denied and settled"] == Verdict.IN_FLIGHT
+
+
+def test_a_word_that_one_journal_tells_is_compared_with_nothing(frame: Frame):
+    """Without the partner's journal it stays a word."""
+    there, _ = two_parties()
+    there.settled_rightly("m")
+    assert judge(frame(there.sender.records)) == {"m": Verdict.ONE_SIDED}
 
 
 def test_a_bad_line_is_no_difference(frame: Frame):

@@ -38,7 +38,11 @@ SET_BACK = frozenset({"restored", "lost-numbers"})
 """Worlds in which a machine forgot what it had said: their alarms are right."""
 
 VERDICTS = {
-    EvidenceClass.ACKNOWLEDGED_AND_DELIVERED: {Verdict.MATCHED, Verdict.MATCHED_LATE},
+    # What an operator called not delivered may be acknowledged late (R-49).
+    EvidenceClass.ACKNOWLEDGED_AND_DELIVERED: {
+        *(Verdict.MATCHED, Verdict.MATCHED_LATE),
+        Verdict.SETTLED_WRONGLY,
+    },
     # An application may have read, and not begun, what its sender then took back (I44).
     EvidenceClass.IN_DOUBT_DELIVERED: {
         Verdict.FAILED_BUT_DELIVERED,
@@ -46,6 +50,8 @@ VERDICTS = {
         Verdict.TAKEN_BACK,
     },
     EvidenceClass.FAILED_NOT_DELIVERED: {Verdict.FAILED_NOT_DELIVERED, Verdict.TAKEN_BACK},
+    EvidenceClass.SETTLED_RIGHTLY: {Verdict.SETTLED_RIGHTLY},
+    EvidenceClass.SETTLED_WRONGLY: {Verdict.SETTLED_WRONGLY},
 }
 """What the lake has to say of each class of the truth."""
 

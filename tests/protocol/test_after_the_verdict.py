@@ -29,7 +29,7 @@ from onceonly.protocol.events import (
     TimePassed,
     Transmitted,
 )
-from onceonly.protocol.outbound import sent_beside
+from onceonly.protocol.outbound import NOT_DELIVERED, sent_beside
 from onceonly.protocol.sending import (
     Exposure,
     Outbound,
@@ -364,7 +364,7 @@ def test_a_resume_of_what_was_given_up_starts_its_recovery_anew_at_the_next_end(
 def test_a_copy_that_leaves_beside_the_machine_is_remembered_or_does_not_leave(status):
     """What is said to be undelivered stays so (I26); what may follow is no "never left" (I24)."""
     after = sent_beside(Outbound(status))
-    if status in (OutboundStatus.FAILED, OutboundStatus.EXPIRED, OutboundStatus.CANCELLED):
+    if status in NOT_DELIVERED:
         assert after is None
     elif status in (OutboundStatus.ACKNOWLEDGED, OutboundStatus.SENT):
         assert after == Outbound(status)

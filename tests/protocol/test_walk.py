@@ -38,6 +38,8 @@ from onceonly.protocol.events import (
     Requeued,
     Restarted,
     Resumed,
+    Settled,
+    Settlement,
     TimePassed,
     Transmitted,
 )
@@ -149,7 +151,8 @@ def has_a_turn(message: Outbound) -> bool:
 
 def alike(message: Outbound) -> Outbound:
     """Counts that no decision reads are left out; of a message at its end only its status stays."""
-    if message.status is OutboundStatus.ACKNOWLEDGED or not message.status.is_final:
+    may_go_on = (OutboundStatus.ACKNOWLEDGED, OutboundStatus.SETTLED_DELIVERED)
+    if message.status in may_go_on or not message.status.is_final:
         return changed(
             message,
             attempt=min(message.attempt, 2),
@@ -177,8 +180,12 @@ def message_events(message: Outbound, moment: int, terms: DeliveryTerms) -> Iter
     """What can happen to the message now and may change something."""
     if message.status is OutboundStatus.ACKNOWLEDGED:
         yield NOT_DELIVERED
+    if message.status is OutboundStatus.SETTLED_DELIVERED:
+        yield NOT_DELIVERED
     if message.status.is_final:
         return
+    if message.status is OutboundStatus.IN_DOUBT:
+        yield Settled(Settlement.DELIVERED, "they see it")
     if message.status is OutboundStatus.SENDING:
         yield from our_events(message)
     yield from partner_events(message, terms)

@@ -56,7 +56,8 @@ def job(exchange: Exchange, name: str) -> Job:
     with exchange.clients() as (ours, _):
         shape = ours.job(name)
     standing = ("staged", "queued", "sending", "in_doubt", "acknowledged", "failed", "expired")
-    accepted = sum(getattr(shape, word) for word in (*standing, "cancelled", "sent"))
+    ended = ("cancelled", "sent", "settled_delivered", "settled_not_delivered")
+    accepted = sum(getattr(shape, word) for word in (*standing, *ended))
     assert shape.accepted == accepted
     assert shape.rows == accepted + shape.rejected + shape.replayed
     return shape

@@ -273,6 +273,34 @@ class TestNoticesAndIncidents:
         commit(store, lambda tx: tx.resolve_incidents(Role.SENDER, PAIR, at=7, with_parked=True))
         assert opened() == []
 
+    def test_incidents_are_resolved_that_name_a_message(self, store: Store) -> None:
+        """At the end of their reason, parked or not; no others of the pair, and no trouble."""
+        for reason, name in (
+            ("a bug (m-1)", "m-1"),
+            ("no answer (m-1)", None),
+            ("(m-1) asks", None),
+        ):
+            commit(
+                store,
+                lambda tx, reason=reason, name=name: tx.open_incident(
+                    Role.SENDER, PAIR, reason, at=5, message_id=name
+                ),
+            )
+        commit(
+            store,
+            lambda tx: tx.open_incident(Role.SENDER, PAIR, "no answer (am-1)", at=5),
+            lambda tx: tx.open_incident(Role.SENDER, OTHER_PAIR, "no answer (m-1)", at=5),
+            lambda tx: tx.open_incident(Role.RECEIVER, PAIR, "no answer (m-1)", at=5),
+            lambda tx: tx.open_trouble(PAIR, "no answer (m-1)", at=5),
+            lambda tx: tx.resolve_about(Role.SENDER, PAIR, "m-1", at=6),
+        )
+        every = store.snapshot().list_incidents(is_open=False)
+        assert [one.reason for one in every if one.resolved_at == 6] == [
+            "a bug (m-1)",
+            "no answer (m-1)",
+        ]
+        assert len([one for one in every if one.resolved_at is None]) == 5
+
     def test_an_incident_is_resolved_by_its_reason(self, store: Store) -> None:
         """No other one of the pair is, nor one of another role or pair, nor trouble."""
         for reason in ("one", "two"):

@@ -455,3 +455,28 @@ def test_the_incident_of_an_old_suspension_is_that_of_the_trouble(
     [incident] = snapshot.list_incidents(is_open=True)
     assert (incident.is_trouble, incident.opened_at) == (True, 21)
     assert snapshot.get_sending_pair(Pair(PARTY, CARRIER)).trouble == "exhausted"
+
+
+def test_the_words_that_end_a_doubt_cost_nothing_that_was_there(path: Path, open_in: Open) -> None:
+    """The twentieth step builds tables anew: their indexes and their last numbers stay (R-49)."""
+    connection = apsw.Connection(str(path))
+    indexes = (
+        "SELECT name, sql FROM sqlite_schema WHERE type = 'index'"
+        " AND tbl_name IN ('outbound', 'notice', 'bulk') ORDER BY name"
+    )
+    for step in read_migrations()[1:19]:
+        connection.execute(step.statements)
+    connection.execute("""
+        INSERT INTO bulk (number, action, reason, query, state, prepared_at)
+          VALUES (7, 'ask', 'why', '{}', 'done', 1);
+        DELETE FROM bulk;
+        DELETE FROM outbound WHERE message_id = 'm-3';
+        PRAGMA user_version = 19;
+    """)
+    before = list(connection.execute(indexes))
+    connection.close()
+    store = open_in(path)
+    assert list(apsw.Connection(str(path)).execute(indexes)) == before
+    numbers = apsw.Connection(str(path)).execute("SELECT name, seq FROM sqlite_sequence").get
+    assert numbers == [("outbound", 8), ("bulk", 7)]
+    assert store.snapshot().find_outbound("m-1") is not None

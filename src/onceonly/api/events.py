@@ -26,6 +26,7 @@ _OF_KINDS: Final[dict[EventKind, tuple[Event, ...]]] = {
     "verdicts": (
         *(Event.ACK_RECEIVED, Event.LATE_ACK_RECEIVED, Event.EXHAUSTED, Event.EXPIRED),
         *(Event.FAILED, Event.CANCELLED, Event.SENT, Event.REQUEUED, Event.RESENT),
+        Event.SETTLED,
     ),
     "responses": (Event.RESPONSE_RECEIVED, Event.RESPONSE_OVERDUE, Event.RECEIPT_RECEIVED),
     "inbox": (Event.HANDED_OVER, Event.CANCEL_CONFIRMED),

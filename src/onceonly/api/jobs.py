@@ -154,6 +154,8 @@ class Job(Word, kw_only=True):
     expired: int
     cancelled: int
     sent: int
+    settled_delivered: int
+    settled_not_delivered: int
 
 
 class JobPage(Word, kw_only=True):

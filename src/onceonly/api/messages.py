@@ -27,6 +27,7 @@ from onceonly.api.words import (
     PairState,
     RecoveryPhase,
     ResponseState,
+    Settlement,
     TakenUp,
     TransmissionOutcome,
 )
@@ -186,7 +187,10 @@ class MessageDetail(OutboundMessage, kw_only=True):
     timeline: tuple[JournalRow, ...]
 
 
-SETTLED: Final = ("acknowledged", "sent", "failed", "expired", "cancelled", "in_doubt")
+SETTLED: Final = (
+    *("acknowledged", "sent", "failed", "expired", "cancelled", "in_doubt"),
+    *("settled_delivered", "settled_not_delivered"),
+)
 """States in which nothing happens without a word of the partner or an operator."""
 
 
@@ -257,6 +261,13 @@ class Resend(Word, kw_only=True, omit_defaults=True, forbid_unknown_fields=True)
 class ResumeMessage(Word, kw_only=True, forbid_unknown_fields=True):
     """Why a message may go on."""
 
+    reason: Why
+
+
+class Settle(Word, kw_only=True, forbid_unknown_fields=True):
+    """What a person says became of a message in doubt, and how he knows (R-49)."""
+
+    word: Settlement = field(name="as")
     reason: Why
 
 

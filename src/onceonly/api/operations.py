@@ -135,6 +135,18 @@ RESUME_MESSAGE: Final = Operation(
     answer_type=messages.ResumedMessage,
     refusals=("NotFound", "NotParked", "NotResendable", "StoreFull"),
 )
+SETTLE_MESSAGE: Final = Operation(
+    name="settleMessage",
+    method="post",
+    path="/v1/messages/{message_id}/settle",
+    summary="End a doubt by a person's word, who asked the partner by other means; nothing of it "
+    "is sent, and a later word of the partner still counts",
+    path_type=messages.MessagePath,
+    query_type=Nothing,
+    body_type=messages.Settle,
+    answer_type=messages.OutboundMessage,
+    refusals=("NotFound", "NotSettleable", "StoreFull"),
+)
 LIST_JOBS: Final = Operation(
     name="listJobs",
     method="get",
@@ -537,6 +549,7 @@ OPERATIONS: Final[tuple[AnyOperation, ...]] = (
     RESEND_MESSAGE,
     REQUEST_STATUS,
     RESUME_MESSAGE,
+    SETTLE_MESSAGE,
     PUT_MESSAGE,
     GET_MESSAGE,
     *BULK_OPERATIONS,

@@ -129,6 +129,11 @@ REFUSALS: Final = {
     "NotResendable": Kind(
         409, "The sender has not given up, or the message has expired or lost its number."
     ),
+    "NotSettleable": Kind(
+        409,
+        "The message is not in doubt, so there is nothing to settle; `error.text` says what is "
+        "possible.",
+    ),
     "NotStartable": Kind(409, "The bulk action is done, or its messages are still being selected."),
     "PayloadTooLarge": Kind(413, "The payloads are longer than `payload_bytes_max`."),
     "ProcessingWentBack": Kind(409, "A processing state only moves forward."),

@@ -53,6 +53,7 @@ RIGHTS: Final[dict[str, Right]] = {
     "resendMessage": _OWN_ACTION,
     "requestStatus": _OWN_ACTION,
     "resumeMessage": _ACTION,
+    "settleMessage": _OWN_ACTION,
     "listJobs": _OWN_READ,
     "getJob": _OWN_READ,
     "listRejects": _OWN_READ,

@@ -7,7 +7,16 @@ holds each equal to the Enum that the gateway shows by it.
 from typing import Literal
 
 MessageState = Literal[
-    "queued", "sending", "in_doubt", "acknowledged", "failed", "expired", "cancelled", "sent"
+    "queued",
+    "sending",
+    "in_doubt",
+    "acknowledged",
+    "failed",
+    "expired",
+    "cancelled",
+    "sent",
+    "settled_delivered",
+    "settled_not_delivered",
 ]
 """Where an outbound message stands."""
 
@@ -29,7 +38,7 @@ ProcessingState = Literal["not-started", "in-progress", "complete"]
 TransmissionOutcome = Literal["accepted", "refused", "unknown"]
 """How one transmission, or one Ping, ended."""
 
-NoticeKind = Literal["DeliveryFailure", "AcknowledgedLate", "NotProcessed"]
+NoticeKind = Literal["DeliveryFailure", "AcknowledgedLate", "NotProcessed", "SettledByOperator"]
 """What a notice tells."""
 
 RowOutcome = Literal["accepted", "rejected", "replayed"]
@@ -57,8 +66,19 @@ ErrorWord = Literal[
 Order = Literal["oldest", "newest"]
 """Which row of a list comes first."""
 
-BulkAction = Literal["resend", "resend-anyway", "cancel", "resume", "ask"]
+BulkAction = Literal[
+    "resend",
+    "resend-anyway",
+    "cancel",
+    "resume",
+    "ask",
+    "settle-delivered",
+    "settle-not-delivered",
+]
 """What is done with each message of a selection."""
+
+Settlement = Literal["delivered", "not-delivered"]
+"""What a person says became of a message in doubt."""
 
 BulkState = Literal["selecting", "prepared", "running", "stopped", "done"]
 """How far an action on many messages is."""

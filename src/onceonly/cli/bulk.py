@@ -40,6 +40,8 @@ WORDS: dict[BulkAction, str] = {
     "cancel": "take back",
     "resume": "let go on what a bug parked",
     "ask": "ask partners how it stands",
+    "settle-delivered": "settle the doubt: delivered, on your word",
+    "settle-not-delivered": "settle the doubt: not delivered, on your word",
 }
 
 

@@ -86,14 +86,14 @@ def exit_of_refusal(name: str) -> Exit:
 def exit_of_message(message: MessageDetail) -> Exit:
     """The exit code that tells the fate of a message (`message wait`, `send --wait`)."""
     state = message.state
-    if state in ("acknowledged", "sent"):
+    if state in ("acknowledged", "sent", "settled_delivered"):
         return Exit.OK
     refused = message.error_code not in (None, "DeliveryFailure", "TimeToLiveExpired")
     if state in ("failed", "in_doubt") and refused:
         return Exit.REFUSED
     if state == "in_doubt" or (state == "failed" and message.is_certain is False):
         return Exit.IN_DOUBT  # Its time is over, and a copy may have been taken before (R-41).
-    if state in ("failed", "expired", "cancelled"):
+    if state in ("failed", "expired", "cancelled", "settled_not_delivered"):
         return Exit.FAILED
     if message.pair is not None and message.pair.state != "open":
         return Exit.SUSPENDED

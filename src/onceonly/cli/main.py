@@ -14,6 +14,7 @@ from onceonly.cli.bulk import bulk
 from onceonly.cli.completion import completion
 from onceonly.cli.counters import counters, duplicates, exceptions, security
 from onceonly.cli.doctor import doctor
+from onceonly.cli.doubt import doubt, settle
 from onceonly.cli.errors import errors
 from onceonly.cli.exits import MEANINGS, Exit, Failure
 from onceonly.cli.folder import folder
@@ -167,7 +168,7 @@ def demo(**options: object) -> None:
 
 for command in (advise, pack, verify):
     lake.add_command(command)
-for command in (send, message, bulk, inbox, job, partner, lake, backup, restore):
+for command in (send, message, doubt, bulk, inbox, job, partner, lake, backup, restore):
     cli.add_command(command)
 for command in (folder, webhook, alert):
     cli.add_command(command)
@@ -177,7 +178,7 @@ for command in (notice, incident, journal, key):
     cli.add_command(command)
 for command in (reload, migrate, purge):
     cli.add_command(command)
-for command in (header, payload):
+for command in (header, payload, settle):
     message.add_command(command)
 for command in (counters, exceptions, duplicates, security, probe):
     cli.add_command(command)

@@ -45,6 +45,7 @@ from onceonly.api.messages import (
     Resend,
     ResumedMessage,
     ResumeMessage,
+    Settle,
     WaitQuery,
 )
 from onceonly.api.operating import (
@@ -61,7 +62,7 @@ from onceonly.api.operation import ARROW, LINES, A, B, Nothing, Operation, P, Q
 from onceonly.api.purge import PurgeBegun, PurgePreview
 from onceonly.api.sent import SentPayloadPath
 from onceonly.api.watching import GET_SENT_PAYLOAD
-from onceonly.api.words import ProcessingState
+from onceonly.api.words import ProcessingState, Settlement
 from onceonly.client.alerts import AlertMethods
 from onceonly.client.call import (
     HttpCall,
@@ -230,6 +231,15 @@ class Client(
         """Take up a message that a bug parked, or that is stored and was never handed over."""
         path = MessagePath(message_id=message_id)
         return self._ask(operations.RESUME_MESSAGE, path, _NOTHING, ResumeMessage(reason=reason))
+
+    def settle(self, message_id: str, word: Settlement, reason: str) -> OutboundMessage:
+        """End a doubt by your word: `delivered`, or `not-delivered`; the reason says how you know.
+
+        A later word of the partner still counts.
+        """
+        path = MessagePath(message_id=message_id)
+        body = Settle(word=word, reason=reason)
+        return self._ask(operations.SETTLE_MESSAGE, path, _NOTHING, body)
 
     def request_status(self, message_id: str) -> OutboundMessage:
         """Ask the partner how a message stands; its answer is in `recovery` later."""

@@ -3,18 +3,19 @@
 It only says what makes sense for people to try: whether a deed is done, the API decides.
 """
 
+from onceonly.api import doubts
+from onceonly.api.doubts import is_parked
 from onceonly.api.inbox import InboxItem
 from onceonly.api.messages import MessageDetail
 from onceonly.console import deeds
 from onceonly.console.deeds import Deed
-from onceonly.message.event import Event
 from onceonly.message.word import Word
 
 
 class Advice(Word, kw_only=True):
     """One recommended deed, why, and its risk in words."""
 
-    deed: Deed | None
+    deed: Deed
     why: str
     risk: str
 
@@ -27,22 +28,19 @@ def of_message(message: MessageDetail) -> tuple[Deed, ...]:
         offered.append(deeds.TAKE_UP)
     if was_sent and message.state != "acknowledged":
         offered.append(deeds.ASK)
-    if message.state in ("in_doubt", "failed", "expired", "cancelled"):
+    is_undelivered = message.state in ("failed", "expired", "cancelled", "settled_not_delivered")
+    if message.state == "in_doubt" or is_undelivered:
         offered.append(deeds.RESEND)
     if message.state == "in_doubt":
         offered.append(deeds.NEW_VERSION)
     if message.state in ("queued", "sending", "in_doubt"):
         offered.append(deeds.CANCEL)
     is_uncertain = message.state == "failed" and message.is_certain is False
-    if message.state == "in_doubt" or is_uncertain:
+    if message.state in ("in_doubt", "settled_delivered") or is_uncertain:
         offered.append(deeds.ANYWAY)
+    if message.state == "in_doubt":
+        offered += deeds.SETTLE
     return tuple(offered)
-
-
-def is_parked(message: MessageDetail) -> bool:
-    """Whether a bug set it aside and nobody has taken it up."""
-    waits = [row.event for row in message.timeline if row.event in (Event.PARKED, Event.TAKEN_UP)]
-    return waits[-1:] == [Event.PARKED]
 
 
 def of_item(item: InboxItem) -> tuple[Deed, ...]:
@@ -53,23 +51,10 @@ def of_item(item: InboxItem) -> tuple[Deed, ...]:
     return (*(() if begun else (deeds.BEGIN,)), deeds.COMPLETE, deeds.REFUSE)
 
 
+_DEEDS = {"take-up": deeds.TAKE_UP, "resend": deeds.RESEND, "ask": deeds.ASK}
+
+
 def advice_for(message: MessageDetail) -> Advice:
-    """What to do about a message in doubt: one thing, the safest that brings an answer."""
-    safe = "None: the partner eliminates a repeat, so that its application never has it twice."
-    if is_parked(message):
-        why = "A bug of onceonly set it aside; the last line of its way names the bug."
-        risk = "None for the message. If the bug is still there, it will be set aside again."
-        return Advice(deed=deeds.TAKE_UP, why=why, risk=risk)
-    said = None if message.recovery is None else message.recovery.status
-    if said == "NotRecognized":
-        why = "The partner says that it has no record of the message."
-        return Advice(deed=deeds.RESEND, why=why, risk=safe)
-    if message.pair is not None and message.pair.state != "open":
-        why = "Its pair is closed. Sending it again resumes it, and a partner that is back answers."
-        return Advice(deed=deeds.RESEND, why=why, risk=safe)
-    if said in ("Received", "Processed", "Forwarded"):
-        why = "The partner says that it has the message, but has not acknowledged it."
-        return Advice(deed=deeds.RESEND, why=why, risk=safe)
-    why = "The partner can say whether it has the message. Nobody here can know it."
-    risk = "None: asking changes nothing at the partner."
-    return Advice(deed=deeds.ASK, why=why, risk=risk)
+    """What to do about a message in doubt, as `doubt list` says it, too."""
+    advice = doubts.advice_for(message)
+    return Advice(deed=_DEEDS[advice.do], why=advice.why, risk=advice.risk)

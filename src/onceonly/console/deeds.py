@@ -14,9 +14,9 @@ from onceonly.api.inbox import OffsetPath, Processing
 from onceonly.api.jobs import AnyJobPath, JobPath, NamedRunQuery, ReleaseQuery
 from onceonly.api.key_operations import REVOKE_KEY
 from onceonly.api.keys import KeyPath
-from onceonly.api.messages import MessagePath, Reason, Resend, ResumeMessage
+from onceonly.api.messages import MessagePath, Reason, Resend, ResumeMessage, Settle
 from onceonly.api.operating import Draining, PartnerPath, PingQuery, Resume
-from onceonly.api.words import ProcessingState
+from onceonly.api.words import ProcessingState, Settlement
 from onceonly.console.browser import BadForm
 from onceonly.console.calls import NOTHING, Calls
 from onceonly.message.word import Word
@@ -144,6 +144,42 @@ TAKE_UP: Final = _message(
     command='onceonly message resume {on} --reason "{reason}"',
     done="It goes on.",
 )
+
+
+def _settle(word: Settlement) -> Callable[..., Any]:
+    return lambda calls, path, reason: calls.ask(
+        operations.SETTLE_MESSAGE, path, NOTHING, Settle(word=word, reason=reason or "")
+    )
+
+
+SETTLE_DELIVERED: Final = _message(
+    "settle-delivered",
+    _settle("delivered"),
+    button="Settle: delivered",
+    effect="You have asked the partner by other means, and it has the document. The doubt ends on "
+    "your word; nothing is sent, and its pair stays as it is.",
+    risk="If that is wrong, nobody looks for the document any more: it is lost until the partner "
+    "misses it.",
+    is_grave=True,
+    reason="needed",
+    command='onceonly message settle {on} --as delivered --reason "{reason}"',
+    done="The doubt is settled: delivered, as you say.",
+)
+SETTLE_NOT_DELIVERED: Final = _message(
+    "settle-not-delivered",
+    _settle("not-delivered"),
+    button="Settle: not delivered",
+    effect="You have asked the partner by other means, and it has not the document. The doubt ends "
+    "on your word; nothing is sent now, and the content may be sent as a new message.",
+    risk="If that is wrong and the content is sent again, the partner's application has the "
+    "document twice.",
+    is_grave=True,
+    reason="needed",
+    command='onceonly message settle {on} --as not-delivered --reason "{reason}"',
+    done="The doubt is settled: not delivered, as you say.",
+)
+SETTLE: Final = (SETTLE_DELIVERED, SETTLE_NOT_DELIVERED)
+"""The two words that end a doubt."""
 PING: Final = _partner(
     "ping",
     lambda calls, path, _: calls.ask(operations.PING_PARTNER, path, PingQuery(wait=PING_WAIT_S)),
@@ -351,7 +387,7 @@ REVOKE: Final = Deed(
 DEEDS: Final = {
     deed.name: deed
     for deed in (
-        *(RESEND, NEW_VERSION, ANYWAY, CANCEL, ASK, TAKE_UP),
+        *(RESEND, NEW_VERSION, ANYWAY, CANCEL, ASK, TAKE_UP, *SETTLE),
         *(PING, SUSPEND, RESUME, RESUME_UNSENT),
         *(BEGIN, COMPLETE, REFUSE),
         *(RELEASE, DROP, BACK_UP, PUBLISH, DRAIN, UNDRAIN, REVOKE),

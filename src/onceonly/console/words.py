@@ -27,6 +27,12 @@ MESSAGE_STATES: Final = {
     "expired": StateWords("alarm", "expired", "its time to live ended before a byte of it left"),
     "cancelled": StateWords("outside", "cancelled", "was taken back"),
     "sent": StateWords("agreed", "sent", "the transport has it; no acknowledgement was agreed"),
+    "settled_delivered": StateWords(
+        "agreed", "settled: delivered", "was in doubt; an operator says that the partner has it"
+    ),
+    "settled_not_delivered": StateWords(
+        "alarm", "settled: not delivered", "was in doubt; an operator says that it did not arrive"
+    ),
 }
 PAIR_STATES: Final = {
     "open": StateWords("agreed", "open", "messages go on"),
@@ -51,6 +57,7 @@ NOTICE_KINDS: Final = {
     "DeliveryFailure": StateWords("alarm", "delivery failure", "was not delivered, or perhaps not"),
     "AcknowledgedLate": StateWords("agreed", "acknowledged late", "is there after all"),
     "NotProcessed": StateWords("alarm", "not processed", "arrived, and the application refused it"),
+    "SettledByOperator": StateWords("outside", "settled", "an operator ended the doubt"),
 }
 OUTCOMES: Final = {
     "accepted": StateWords("agreed", "accepted", "the other side took the bytes"),
@@ -63,6 +70,8 @@ BULK_ACTIONS: Final = {
     "cancel": "Take back.",
     "resume": "Let go on what a bug of onceonly set aside.",
     "ask": "Ask the partners how it stands; changes nothing there.",
+    "settle-delivered": "Settle the doubts: delivered, as the partners told you.",
+    "settle-not-delivered": "Settle the doubts: not delivered, as the partners told you.",
 }
 """What is done with each message of a selection."""
 BULK_STATES: Final = {
@@ -108,6 +117,7 @@ EVENTS: Final = {
     Event.FAILED: Told(_STORE, "alarm", "failed: it will not be sent any more"),
     Event.CANCELLED: Told(_STORE, "outside", "taken back"),
     Event.SENT: Told(_STORE, "agreed", "the transport has it"),
+    Event.SETTLED: Told(_STORE, "doubt", "an operator ended the doubt with his word"),
     Event.REQUEUED: Told(_STORE, "open", "waits for its turn again"),
     Event.RESENT: Told(_STORE, "open", "its content is sent as a new message"),
     Event.PING_SENT: Told(_PARTNER, "open", "asked whether the partner takes messages"),

@@ -24,7 +24,7 @@ from onceonly.message.message import Message, Payload
 from onceonly.message.terms import DeliveryTerms
 from onceonly.message.word import changed
 from onceonly.protocol.effects import NoticeKind
-from onceonly.protocol.outbound import NOT_DELIVERED
+from onceonly.protocol.outbound import UNDELIVERED
 from onceonly.protocol.outlook import Outlook
 from onceonly.protocol.recovering import Recovery
 from onceonly.protocol.sending import OutboundStatus
@@ -41,7 +41,7 @@ from onceonly.store.contract.entries import (
 from onceonly.store.contract.jobs import STAGED, Job, JobRow
 from onceonly.store.contract.keys import ApiKey
 
-UNDELIVERED = NOT_DELIVERED | {OutboundStatus.IN_DOUBT}
+SAYS_CERTAIN = UNDELIVERED | {OutboundStatus.IN_DOUBT}
 """Statuses for which the shape also says whether non-delivery is certain."""
 
 
@@ -81,7 +81,7 @@ def message_shape(
         submitted_at=text_of(view.submitted_at),
         settled_at=instant(view.settled_at),
         expires_at=instant(state.expires_at),
-        is_certain=state.is_certain if state.status in UNDELIVERED else None,
+        is_certain=state.is_certain if state.status in SAYS_CERTAIN else None,
         resend_of=view.resend_of,
         resent_as=view.resent_as,
         pair=None if pair is None else _condition_shape(pair),

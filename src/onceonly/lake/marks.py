@@ -32,6 +32,7 @@ SENDER_EVENTS: Final = (
     Event.FAILED,
     Event.CANCELLED,
     Event.SENT,
+    Event.SETTLED,
     Event.REQUEUED,
     Event.NOTIFIED,
     Event.RESPONSE_RECEIVED,

@@ -38,12 +38,12 @@ from onceonly.lake.expressions import (
 )
 from onceonly.lake.marks import RECEIVER_EVENTS, SENDER_EVENTS
 from onceonly.lake.schemas import KEY
-from onceonly.lake.verdicts import is_promised
+from onceonly.lake.verdicts import is_promised, stands_settled
 from onceonly.message.errors import Severity
 from onceonly.message.event import Event
 from onceonly.message.message import DeliverySemantics
 from onceonly.protocol.effects import NoticeKind
-from onceonly.protocol.events import Outcome
+from onceonly.protocol.events import Outcome, Settlement
 
 
 class How(StrEnum):
@@ -95,6 +95,7 @@ _RELEASING: Final = (
     Event.EXPIRED,
     Event.CANCELLED,
     Event.SENT,
+    Event.SETTLED,
     Event.REQUEUED,
     Event.NOTIFIED,
 )
@@ -172,6 +173,20 @@ FOLDS: Final = (
     _first("expired_at", Event.EXPIRED, "expired before any byte left"),
     _first("cancelled_at", Event.CANCELLED, "taken back, and surely never processed"),
     _first("sent_only_at", Event.SENT, "the transport took it, which is all that was agreed"),
+    _first("settled_at", Event.SETTLED, "an operator ended the doubt with his word"),
+    *[
+        Fold(
+            name,
+            How.MAX,
+            "seq",
+            f"{_is(Event.SETTLED)} AND outcome = '{word.value}'",
+            f"journal number of the last word that it was {word.value}",
+        )
+        for name, word in (
+            ("said_delivered_seq", Settlement.DELIVERED),
+            ("said_undelivered_seq", Settlement.NOT_DELIVERED),
+        )
+    ],
     Fold(
         "notified_at",
         How.MIN,
@@ -353,7 +368,7 @@ FOLDS: Final = (
 """Every column of a lifecycle beside its key: microseconds UTC, counts, journal numbers."""
 
 
-RULES: Final = 2
+RULES: Final = 3
 """Increased when `partial` takes other rows than before, so that older folds are not merged."""
 
 
@@ -464,7 +479,8 @@ def stats(judged: DataFrame, *, width_us: int) -> DataFrame:
     """
     is_owed = is_promised()
     acked = F.least("acked_at", "late_acked_at")
-    is_over = F.coalesce("failed_at", "expired_at", "cancelled_at").isNotNull()
+    is_final = F.coalesce("failed_at", "expired_at", "cancelled_at").isNotNull()
+    is_over = is_final | stands_settled()
     took = acked - F.col("first_sent_at")
     took = F.when(is_owed & (took >= F.lit(0)), took)
     return (

@@ -30,6 +30,7 @@ from onceonly.lake.marks import (
 )
 from onceonly.message.event import Event
 from onceonly.message.terms import DeliveryTerms
+from onceonly.protocol.events import Settlement
 
 
 class Policy(NamedTuple):
@@ -90,8 +91,10 @@ class Verdict(StrEnum):
     FAILED_BUT_DELIVERED = "FAILED_BUT_DELIVERED"
     ACK_LOST = "ACK_LOST"
     SENT_NOT_RECEIVED = "SENT_NOT_RECEIVED"
+    SETTLED_WRONGLY = "SETTLED_WRONGLY"
     MATCHED = "MATCHED"
     MATCHED_LATE = "MATCHED_LATE"
+    SETTLED_RIGHTLY = "SETTLED_RIGHTLY"
     FAILED_NOT_DELIVERED = "FAILED_NOT_DELIVERED"
     TAKEN_BACK = "TAKEN_BACK"
     BEST_EFFORT = "BEST_EFFORT"
@@ -124,6 +127,9 @@ class Facts(NamedTuple):
     given_up: Column
     """That, and nobody took the message up again since."""
     cancelled: Column
+    said_delivered: Column
+    """An operator ended the doubt with this word, and the partner has not denied it since."""
+    said_undelivered: Column
     stored: Column
     withheld: Column
     """Stored, and not handed over since its acknowledgement never left (R-12)."""
@@ -224,6 +230,21 @@ CLASSES: Final = (
         lambda f: ~f.promised,
     ),
     VerdictClass(
+        Verdict.SETTLED_WRONGLY,
+        Standing.DOUBT,
+        "An operator ended the doubt with a word, and the receiver's journal says otherwise: "
+        "`settled_as` has the word. Of what he called delivered it has nothing, the grace being "
+        "over; or it has what he called not delivered, and the content may be there twice.",
+        lambda f: (
+            f.submitted
+            & f.two_sided
+            & (
+                (f.said_undelivered & f.stored & ~f.withheld)
+                | (f.said_delivered & ~f.acked & ~f.stored & f.send_overdue)
+            )
+        ),
+    ),
+    VerdictClass(
         Verdict.MATCHED,
         Standing.AGREED,
         "Submitted, stored, handed over once with the same digests, and acknowledged in time; or "
@@ -241,6 +262,20 @@ CLASSES: Final = (
         Standing.OPEN,
         "The journal of the other party is not in the lake, so there is nothing to match.",
         lambda f: ~f.two_sided,
+    ),
+    VerdictClass(
+        Verdict.SETTLED_RIGHTLY,
+        Standing.AGREED,
+        "An operator ended the doubt with a word, and the receiver's journal says the same: "
+        "`settled_as` has the word. No acknowledgement came.",
+        lambda f: (
+            f.submitted
+            & ~f.acked
+            & (
+                (f.said_delivered & f.handed)
+                | (f.said_undelivered & f.send_overdue & (~f.stored | f.withheld))
+            )
+        ),
     ),
     VerdictClass(
         Verdict.FAILED_BUT_DELIVERED,
@@ -303,7 +338,9 @@ DIFFERENCES: Final = tuple(
 
 
 def verdict(lifecycle: DataFrame, coverage: DataFrame, *, as_of: int, policy: Policy) -> DataFrame:
-    """The lifecycles with `verdict`, `standing`, `is_two_sided` and `differs`, at `as_of` (µs UTC).
+    """The lifecycles with `verdict`, `standing`, `is_two_sided`, `differs` and `settled_as`.
+
+    At `as_of`, µs UTC.
 
     `coverage` says whose journals are in the lake (`model.merge_coverage`).
     """
@@ -322,7 +359,7 @@ def verdict(lifecycle: DataFrame, coverage: DataFrame, *, as_of: int, policy: Po
     return (
         judged.withColumn("verdict", word)
         .drop(FACTS)
-        .withColumns({"standing": standing, "differs": _differs()})
+        .withColumns({"standing": standing, "differs": _differs(), "settled_as": settled_as()})
     )
 
 
@@ -394,6 +431,8 @@ def facts(as_of: int, policy: Policy) -> Facts:
         told=was_told(),
         given_up=was_told() & ~is_taken_up(),
         cancelled=ever(Event.CANCELLED),
+        said_delivered=_is_said("said_delivered_seq"),
+        said_undelivered=_is_said("said_undelivered_seq"),
         stored=ever(Event.STORED),
         withheld=ever(Event.WITHHELD) & ~ever(Event.HANDED_OVER),
         confirmed=ever(Event.CANCEL_CONFIRMED),
@@ -419,6 +458,29 @@ def is_taken_up() -> Column:
     """
     begun = F.greatest("last_sent_seq", "last_requeued_seq")
     return is_true(begun > F.greatest("given_up_seq", "final_seq"))
+
+
+def stands_settled() -> Column:
+    """Whether a person's word ended the doubt, and no denial of the partner began it again."""
+    return is_true(_last_word() > F.coalesce("given_up_seq", F.lit(0)))
+
+
+def settled_as() -> Column:
+    """The last word with which an operator ended a doubt; null where there was none."""
+    words = (
+        ("said_delivered_seq", Settlement.DELIVERED),
+        ("said_undelivered_seq", Settlement.NOT_DELIVERED),
+    )
+    last = _last_word()
+    return F.coalesce(*[F.when(F.col(name) == last, F.lit(word.value)) for name, word in words])
+
+
+def _last_word() -> Column:
+    return F.greatest("said_delivered_seq", "said_undelivered_seq")
+
+
+def _is_said(name: str) -> Column:
+    return stands_settled() & is_true(F.col(name) == _last_word())
 
 
 def is_promised() -> Column:

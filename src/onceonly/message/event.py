@@ -38,6 +38,9 @@ class Event(StrEnum):
     SENT = "Sent"
     """Sender: the transport has it, and no acknowledgement will come (BestEffort, method
     Transport); final."""
+    SETTLED = "Settled"
+    """Sender: an operator ended the doubt with a word, `outcome`: `delivered` or `not-delivered`;
+    `reason` is his (R-49). Final, unless the partner says otherwise."""
     REQUEUED = "Requeued"
     """Sender: the message waits for its turn again; `reason` says who wanted it (R-21)."""
     RESENT = "Resent"

@@ -25,6 +25,7 @@ class Journal(Word):
     error_code: str | None = None
     severity: Severity | None = None
     reason: str | None = None
+    actor: str | None = None
 
 
 class NoticeKind(StrEnum):
@@ -36,6 +37,9 @@ class NoticeKind(StrEnum):
     """An acknowledgement came after the failure notice (R-09)."""
     NOT_PROCESSED = "NotProcessed"
     """The partner has the message, and says that it could not process it (R-39)."""
+    SETTLED_BY_OPERATOR = "SettledByOperator"
+    """An operator ended the doubt: `severity` is Error where he says that it was not delivered
+    (R-49)."""
 
 
 class Notify(Word):

@@ -151,6 +151,24 @@ class Parked(Word):
     sequence_number: int | None = None
 
 
+class Settlement(StrEnum):
+    """What a person says became of a message in doubt."""
+
+    DELIVERED = "delivered"
+    NOT_DELIVERED = "not-delivered"
+
+
+class Settled(Word):
+    """A person asked the partner by other means, and settles the doubt with a word (R-49).
+
+    `actor` says who, if that is known; `reason` is his.
+    """
+
+    word: Settlement
+    reason: str
+    actor: str | None = None
+
+
 SendingEvent = (
     Admitted
     | Transmitted
@@ -166,4 +184,5 @@ SendingEvent = (
     | CancelConfirmed
     | Requeued
     | Parked
+    | Settled
 )

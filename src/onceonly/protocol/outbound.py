@@ -25,6 +25,10 @@ class OutboundStatus(StrEnum):
     """Taken back: no byte ever left, or the receiver confirmed that it will never process it."""
     SENT = "sent"
     """The transport has it, and no more was agreed: BestEffort, or method Transport."""
+    SETTLED_DELIVERED = "settled_delivered"
+    """It was in doubt, and a person who asked the partner says that it was delivered (R-49)."""
+    SETTLED_NOT_DELIVERED = "settled_not_delivered"
+    """It was in doubt, and a person says that it was not delivered (R-49)."""
 
     @property
     def is_final(self) -> bool:
@@ -39,11 +43,18 @@ FINAL = frozenset(
         OutboundStatus.EXPIRED,
         OutboundStatus.CANCELLED,
         OutboundStatus.SENT,
+        OutboundStatus.SETTLED_DELIVERED,
+        OutboundStatus.SETTLED_NOT_DELIVERED,
     }
 )
 
+SETTLED = frozenset({OutboundStatus.SETTLED_DELIVERED, OutboundStatus.SETTLED_NOT_DELIVERED})
+"""A person's word ended the doubt. It is no fact: a word of the partner still counts (R-49)."""
 
-NOT_DELIVERED = frozenset({OutboundStatus.FAILED, OutboundStatus.EXPIRED, OutboundStatus.CANCELLED})
+UNDELIVERED = frozenset({OutboundStatus.FAILED, OutboundStatus.EXPIRED, OutboundStatus.CANCELLED})
+"""The ends that the gateway itself found."""
+
+NOT_DELIVERED = UNDELIVERED | {OutboundStatus.SETTLED_NOT_DELIVERED}
 """After the application was told one of these, no copy is sent any more (I26)."""
 
 
@@ -115,7 +126,8 @@ def sent_beside(state: Outbound) -> Outbound | None:
     """
     if state.status in NOT_DELIVERED:
         return None
-    return state if state.status in FINAL else changed(state, exposure=Exposure.LEFT)
+    is_over = state.status in FINAL and state.status not in SETTLED
+    return state if is_over else changed(state, exposure=Exposure.LEFT)
 
 
 def release(state: Outbound, *, abandoned: bool) -> Release:

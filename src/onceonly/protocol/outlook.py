@@ -96,6 +96,10 @@ _OF_ENDS = {
     OutboundStatus.IN_DOUBT: "a copy may have arrived; nobody has said whether it did",
     OutboundStatus.CANCELLED: "it was taken back, and is never processed",
     OutboundStatus.SENT: "the transport has it; no acknowledgement was agreed",
+    OutboundStatus.SETTLED_DELIVERED: "an operator says that it was delivered; the partner's"
+    " gateway has not said so",
+    OutboundStatus.SETTLED_NOT_DELIVERED: "an operator says that it was not delivered; a copy may"
+    " have arrived nevertheless",
 }
 
 

@@ -23,7 +23,7 @@ Every question is asked a limited number of times, RetryInterval apart. After th
 machine is at rest again, and an incident tells the operator; nothing that was known is lost, and a
 late answer is still taken. An operator may ask at any time (`StatusWanted`); what the partner says
 is then noted and shown, and no rule acts on it. If the partner says that it has the message, that
-always counts, like an acknowledgement.
+always counts, like an acknowledgement. A person's word (`Settled`) ends every question.
 
 The table below is total: every phase takes every event. The shell finds the inquiry that an answer
 belongs to (R-20), and makes the ids `inquiry_id` and `replaced_by`.
@@ -50,7 +50,14 @@ from onceonly.protocol.effects import (
     Resend,
     SendNewVersion,
 )
-from onceonly.protocol.events import DeadlineReached, PongReceived, Restarted, Resumed
+from onceonly.protocol.events import (
+    DeadlineReached,
+    PongReceived,
+    Restarted,
+    Resumed,
+    Settled,
+    Settlement,
+)
 
 
 class RecoveryPhase(StrEnum):
@@ -177,6 +184,7 @@ RecoveryEvent = (
     | Restarted
     | StatusWanted
     | CancelWanted
+    | Settled
 )
 Step = tuple[Recovery, tuple[Effect, ...]]
 
@@ -417,6 +425,12 @@ def _withdraw(state: Recovery, event: Withdrawn, now: Now, terms: DeliveryTerms)
     return _withdrawn(state), ()
 
 
+def _end_by_word(state: Recovery, event: Settled, now: Now, terms: DeliveryTerms) -> Step:
+    """Nothing is asked any more; what was delivered may still be answered (R-49)."""
+    is_delivered = event.word is Settlement.DELIVERED
+    return _rest(state) if is_delivered else _withdrawn(state), ()
+
+
 def _note_response_answer(
     state: Recovery, event: ResponseAnswered, now: Now, terms: DeliveryTerms
 ) -> Step:
@@ -510,6 +524,7 @@ _AT_REST: dict[type[RecoveryEvent], Transition] = {
     Restarted: _stay,
     StatusWanted: _ask_for_operator,
     CancelWanted: _want_cancel,
+    Settled: _end_by_word,
 }
 _BUSY: dict[type[RecoveryEvent], Transition] = {
     **_AT_REST,

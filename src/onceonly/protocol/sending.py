@@ -19,6 +19,7 @@ problem). So this machine keeps apart what other gateways mix:
                       -> sent                          the transport has it; nobody says more
            -> cancelled                                taken back: no byte ever left, or the
                                                        receiver holds a tombstone
+                      -> settled_…                     a person's word ended the doubt: `settling`
 
 Seed 000 §2.1.4: wait Timeout, then up to Retries resends of the same bytes, RetryInterval apart.
 When they are used up the application is told at once and the pair is suspended (R-07). The
@@ -52,13 +53,13 @@ is then given up never left. Levels 3 to 5 come after a message: whenever the se
 doubt it says so (`Recover`), and `recovering` may have the message `Requeued`, or its cancel
 confirmed.
 
-Only a word of the partner can still change a final status. What was `acknowledged` becomes `failed`
-or `in_doubt` when an intermediary that had accepted it reports a delivery failure (seed 001
-§1.3.4.2), if the agreement says that there is one; `sent` becomes one of them by any refusal; and
-both become `cancelled` when the receiver confirms a cancel: the tombstone is a fact, whatever was
-known before. If the To Party itself acknowledged, by its own acknowledgement, receipt or response
-(`has_arrived`), it has the message: that its application could not process it is told once, and
-changes no state (R-39). `failed`, `expired` and `cancelled` stay.
+Only a word of the partner can still change a final status, even if a person's word made it. What
+was `acknowledged` becomes `failed` or `in_doubt` when an intermediary that had accepted it reports
+a delivery failure (seed 001 §1.3.4.2), if the agreement says that there is one; `sent` becomes one
+of them by any refusal; and both become `cancelled` when the receiver confirms a cancel: the
+tombstone is a fact, whatever was known before. If the To Party itself acknowledged, by its own
+acknowledgement, receipt or response (`has_arrived`), it has the message: that its application could
+not process it is told once, and changes no state (R-39). `failed`, `expired` and `cancelled` stay.
 
 A bug of ours that meets a message on its way out ends no process: the message is `Parked`, failed
 if no byte of it left and in doubt otherwise, its pair goes on, and only an operator takes it up
@@ -82,7 +83,7 @@ from onceonly.message.instant import Now
 from onceonly.message.message import DeliverySemantics
 from onceonly.message.terms import DeliveryTerms, Intermediary
 from onceonly.message.word import changed
-from onceonly.protocol import schedule, transmitting, verdict
+from onceonly.protocol import schedule, settling, transmitting, verdict
 from onceonly.protocol.effects import (
     AdmitNext,
     Diverge,
@@ -108,6 +109,7 @@ from onceonly.protocol.events import (
     Restarted,
     Resumed,
     SendingEvent,
+    Settled,
     TimePassed,
     Transmitted,
 )
@@ -155,8 +157,8 @@ def step(state: Outbound, event: SendingEvent, now: Now, terms: DeliveryTerms) -
     """The next state and what is to be done. Pure.
 
     Raises `IllegalStep` for an event that the table lacks, `LocalError` (NotCancellable) for a
-    `Cancelled` that comes too late, and `LocalError` (NotResendable) for a `Requeued` in doubt if
-    `can_be_sent_again` is False.
+    `Cancelled` that comes too late, `LocalError` (NotResendable) for a `Requeued` in doubt if
+    `can_be_sent_again` is False, and `LocalError` (NotSettleable) for a `Settled` without a doubt.
     """
     transition = TABLE.get((state.status, type(event)))
     if transition is None:
@@ -179,7 +181,12 @@ def can_be_sent_again(state: Outbound, now: Now) -> bool:
 
 
 def has_way_on(state: Outbound) -> bool:
-    """Whether its content may be sent as a new message without a second delivery (R-41)."""
+    """Whether its content may be sent as a new message without another word (R-41).
+
+    It certainly was not delivered; or a person has given his word for that (R-49).
+    """
+    if state.status is OutboundStatus.SETTLED_NOT_DELIVERED:
+        return True
     return state.is_certain and state.status in (OutboundStatus.FAILED, OutboundStatus.EXPIRED)
 
 
@@ -238,6 +245,15 @@ def _acknowledge_late(state: Outbound, event: AckReceived, now: Now, terms: Deli
     calm = _calm(state, terms)
     state = _acknowledged(state, event)
     return state, (*_late_news(state, event, terms), release(state, abandoned=False), *calm)
+
+
+def _acknowledge_settled(
+    state: Outbound, event: AckReceived, now: Now, terms: DeliveryTerms
+) -> Step:
+    """A fact at last: it counts, whatever a person said before (R-49)."""
+    against = settling.against_word(state)
+    state = _acknowledged(state, event)
+    return state, (*_late_news(state, event, terms), *against)
 
 
 def _calm(state: Outbound, terms: DeliveryTerms) -> Effects:
@@ -399,6 +415,12 @@ def _error_row(event: ErrorReceived) -> Journal:
     )
 
 
+def _take_error_after_word(
+    state: Outbound, event: ErrorReceived, now: Now, terms: DeliveryTerms
+) -> Step:
+    return settling.doubt_again(state, event, _error_row(event), terms)
+
+
 def _note_error(state: Outbound, event: ErrorReceived, now: Now, terms: DeliveryTerms) -> Step:
     return state, (_error_row(event),)
 
@@ -482,12 +504,22 @@ def _confirm_cancel(
 def _cancelled(state: Outbound, reason: str | None) -> Step:
     may_have_a_turn = state.status in (OutboundStatus.SENDING, OutboundStatus.IN_DOUBT)
     turn = (release(state, abandoned=True),) if may_have_a_turn else ()
+    was_said = state.status is OutboundStatus.SETTLED_DELIVERED
+    told = (OpenIncident(settling.CANCELLED_AGAINST_WORD),) if was_said else ()
     state = changed(state, status=OutboundStatus.CANCELLED, silence=Silence.NONE, due_ns=None)
-    return state, (Journal(Event.CANCELLED, reason=reason), *turn)
+    return state, (Journal(Event.CANCELLED, reason=reason), *turn, *told)
 
 
 def _refuse_cancel(state: Outbound, event: Cancelled, now: Now, terms: DeliveryTerms) -> Step:
     raise LocalError("NotCancellable", f"the message is {state.status} already")
+
+
+def _settle(state: Outbound, event: Settled, now: Now, terms: DeliveryTerms) -> Step:
+    return settling.settle(state, event, terms)
+
+
+def _refuse_word(state: Outbound, event: Settled, now: Now, terms: DeliveryTerms) -> Step:
+    raise LocalError("NotSettleable", settling.what_else(state))
 
 
 def _stay(state: Outbound, event: SendingEvent, now: Now, terms: DeliveryTerms) -> Step:
@@ -499,12 +531,14 @@ def _stay(state: Outbound, event: SendingEvent, now: Now, terms: DeliveryTerms) 
 Transition = Callable[[Outbound, Any, Now, DeliveryTerms], Step]
 
 _Q, _S, _D = OutboundStatus.QUEUED, OutboundStatus.SENDING, OutboundStatus.IN_DOUBT
-_A, _F, _E, _C, _T = (
+_A, _F, _E, _C, _T, _Y, _N = (
     OutboundStatus.ACKNOWLEDGED,
     OutboundStatus.FAILED,
     OutboundStatus.EXPIRED,
     OutboundStatus.CANCELLED,
     OutboundStatus.SENT,
+    OutboundStatus.SETTLED_DELIVERED,
+    OutboundStatus.SETTLED_NOT_DELIVERED,
 )
 
 _STALE: tuple[type[SendingEvent], ...] = (DeadlineReached, TimePassed, Held, Parked)
@@ -545,16 +579,20 @@ TABLE: dict[tuple[OutboundStatus, type[SendingEvent]], Transition] = {
     (_D, Cancelled): _refuse_cancel,
     (_D, CancelConfirmed): _confirm_cancel,
     (_D, Requeued): _requeue,
+    (_D, Settled): _settle,
     (_A, AckReceived): _take_repeated_ack,
     (_T, AckReceived): _acknowledge_without_a_turn,
     **{(status, AckReceived): _note_late_ack for status in (_F, _E, _C)},
     **{(status, ErrorReceived): _take_error_after_all for status in (_A, _T)},
-    **{(status, ErrorReceived): _note_error for status in (_F, _E, _C)},
-    **{(status, CancelConfirmed): _confirm_cancel for status in (_A, _T)},
+    **{(status, AckReceived): _acknowledge_settled for status in (_Y, _N)},
+    (_Y, ErrorReceived): _take_error_after_word,
+    **{(status, ErrorReceived): _note_error for status in (_F, _E, _C, _N)},
+    **{(status, CancelConfirmed): _confirm_cancel for status in (_A, _T, _Y, _N)},
     **{(status, CancelConfirmed): _stay for status in (_F, _E, _C)},
     **{(status, Transmitted): transmitting.note_outcome for status in FINAL},
     **{(status, PongReceived): transmitting.note_pong for status in FINAL},
     **{(status, Cancelled): _refuse_cancel for status in FINAL},
+    **{(status, Settled): _refuse_word for status in (_Q, _S, *FINAL)},
     **{(status, stale): _stay for status in FINAL for stale in _STALE},
 }
 """Every legal (status, event). What is missing is illegal, and the tests say why for each."""

@@ -16,6 +16,7 @@ from onceonly.message.event import Event
 from onceonly.message.identity import Pair
 from onceonly.message.instant import US_PER_S
 from onceonly.message.word import changed
+from onceonly.protocol.events import Settlement
 from onceonly.protocol.pairing import SendingPair
 from onceonly.protocol.receiving import ReceivingPair
 from onceonly.simulation.cast import (
@@ -225,6 +226,10 @@ class World:
     def do_operate(self, node: Node, *, what: str, **args: Any) -> None:
         """An operator calls `gateway.operations`."""
         self.applications[node.name].operate(what, **args)
+
+    def do_settle(self, node: Node, *, word: str) -> None:
+        """An operator has asked by telephone, and ends every doubt of this machine."""
+        self.applications[node.name].settle_doubts(Settlement(word))
 
     def do_stay_away(self, node: Node, *, ms: int) -> None:
         """The application reads nothing from its inbox for so long (fault A2)."""

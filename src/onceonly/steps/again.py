@@ -102,6 +102,10 @@ _ASKS_FOR_A_WORD = {
         "it may have been delivered: only its time is over; as a new message it goes out on your"
         " word (anyway) and reason"
     ),
+    OutboundStatus.SETTLED_DELIVERED: (
+        "an operator has said that it was delivered; if that was wrong, it goes out as a new "
+        "message on your word (anyway) and reason"
+    ),
     OutboundStatus.CANCELLED: (
         "it was taken back; as a new message it goes out on your word (anyway) and reason"
     ),

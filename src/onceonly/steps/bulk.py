@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from onceonly.message.errors import ErrorCode, LocalError
 from onceonly.message.word import changed
+from onceonly.protocol.events import Settled, Settlement
 from onceonly.protocol.sending import OutboundStatus, was_parked
 from onceonly.steps import operating, sending
 from onceonly.steps.ground import Ground
@@ -145,6 +146,16 @@ def _work(txn: BulkTransaction, ground: Ground, bulk: Bulk, message_id: str) -> 
         case BulkAction.RESUME:
             _check_parked(txn, message_id)
             return operating.take_up(txn, ground, message_id, why)
+        case BulkAction.SETTLE_DELIVERED | BulkAction.SETTLE_NOT_DELIVERED:
+            said = f"{bulk.reason} (bulk action {bulk.number})"
+            word = Settled(_WORD_OF[bulk.action], said)
+            return operating.settle(txn, ground, message_id, word)
+
+
+_WORD_OF: Final = {
+    BulkAction.SETTLE_DELIVERED: Settlement.DELIVERED,
+    BulkAction.SETTLE_NOT_DELIVERED: Settlement.NOT_DELIVERED,
+}
 
 
 def _check_parked(txn: BulkTransaction, message_id: str) -> None:

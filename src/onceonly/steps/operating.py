@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from onceonly.message.errors import LocalError
 from onceonly.message.identity import Pair
 from onceonly.protocol import pairing
-from onceonly.protocol.events import Cancelled
+from onceonly.protocol.events import Cancelled, Settled
 from onceonly.protocol.recovering import CancelWanted, StatusWanted
 from onceonly.protocol.sending import Exposure, OutboundStatus
 from onceonly.steps.again import can_resend, check_way_on, may_be_forgotten, resend
@@ -95,6 +95,13 @@ def inquire(txn: Transaction, ground: Ground, message_id: str) -> Sequence[Work]
     if is_unsent(_found(txn, message_id)):
         raise LocalError("NeverSent", "no byte of the message has left this gateway")
     return [RecoveryWork(message_id, StatusWanted())]
+
+
+def settle(txn: Transaction, ground: Ground, message_id: str, word: Settled) -> Sequence[Work]:
+    """End a doubt by a person's word (R-49). Raises `LocalError` (NotFound, NotSettleable)."""
+    del ground
+    _found(txn, message_id)
+    return [MessageWork(message_id, word)]
 
 
 def take_up(txn: Transaction, ground: Ground, message_id: str, reason: str) -> Sequence[Work]:

@@ -95,6 +95,7 @@ class Rows:
             digest=None if digests is None else digests.payloads,
             header_digest=None if digests is None else digests.header,
             hop=SOME_HOP if agreement.is_route else None,
+            actor=effect.actor,
             reason=effect.reason,
         )
 

@@ -51,9 +51,11 @@ from onceonly.protocol.events import (
     Requeued,
     Resumed,
     SendingEvent,
+    Settled,
     TimePassed,
     Transmitted,
 )
+from onceonly.protocol.outbound import SETTLED
 from onceonly.protocol.pairing import PairStatus, SendingPair
 from onceonly.protocol.sending import Exposure, OutboundStatus
 from onceonly.steps.again import resend, was_resent
@@ -76,6 +78,9 @@ from onceonly.store.contract.entries import Notice, OutboundEntry, OwedNotice, R
 from onceonly.store.contract.store import Transaction
 from onceonly.store.contract.waits import Waiter
 from onceonly.wire.header_digest import header_digest
+
+_FOR_OUR_APPLICATION = frozenset({NoticeKind.ACKNOWLEDGED_LATE, NoticeKind.SETTLED_BY_OPERATOR})
+"""Notices that are not sent to another party: a person's word never leaves (R-49)."""
 
 UNSETTLED = frozenset({OutboundStatus.SENDING, OutboundStatus.IN_DOUBT})
 """Statuses in which it is news that the receiver has the message."""
@@ -168,8 +173,14 @@ class Turn:
         if before.error_code is ErrorCode.UNKNOWN and after.error_code is None:
             # If it was parked, it is settled now: no operator has to take it up.
             self._txn.resolve_parked(Role.SENDER, entry.pair, message_id, at=self._now.at)
+        if isinstance(event, Settled):
+            # Whoever settles its doubt has seen them, and nobody has to take it up.
+            self._txn.resolve_about(Role.SENDER, entry.pair, message_id, at=self._now.at)
         follow = self._carry_out_message_effects(entry, agreement, effects)
-        follow += self._tell_recovery(entry, agreement, event, before.status)
+        if isinstance(event, Settled):
+            follow.append(RecoveryWork(message_id, event))
+        else:
+            follow += self._tell_recovery(entry, agreement, event, before.status)
         if sending.hears_partner(event, agreement.terms):
             follow.append(PairWork(entry.pair, pairing.PartnerHeard()))
         return follow
@@ -311,7 +322,8 @@ class Turn:
 
     def _confirm_receipt(self, entry: OutboundEntry) -> list[Work]:
         # If the message had certainly failed, this is news, too, and ends the certainty (R-41).
-        if entry.state.status not in UNSETTLED and not entry.state.is_certain:
+        state = entry.state
+        if state.status not in UNSETTLED | SETTLED and not state.is_certain:
             return []
         return [MessageWork(entry.message_id, AckReceived("the partner says that it has it"))]
 
@@ -429,7 +441,8 @@ class Turn:
 
     def _owe(self, entry: OutboundEntry, agreement: Agreement, effect: Notify) -> None:
         """Owe the From Party a notice: no application here waits (seed 001 §1.3.4.2, §1.6)."""
-        if effect.kind is NoticeKind.ACKNOWLEDGED_LATE or not agreement.terms.notifies_failures:
+        is_for_nobody = effect.kind in _FOR_OUR_APPLICATION
+        if is_for_nobody or not agreement.terms.notifies_failures:
             return
         # If the To Party has the message, a doubt is no news; that it refuses it is news (R-39).
         is_refused = effect.kind is NoticeKind.NOT_PROCESSED

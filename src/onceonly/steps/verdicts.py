@@ -36,6 +36,8 @@ HEARS_RECEIPTS = frozenset(
         OutboundStatus.SENDING,
         OutboundStatus.IN_DOUBT,
         OutboundStatus.ACKNOWLEDGED,
+        OutboundStatus.SETTLED_DELIVERED,
+        OutboundStatus.SETTLED_NOT_DELIVERED,
     }
 )
 """Statuses in which a receipt of the To Party is news, also after an intermediary acknowledged."""

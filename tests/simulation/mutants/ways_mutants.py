@@ -24,6 +24,36 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "settled_and_untold",
+        "R-49",
+        "The application hears nothing of an operator's word.",
+        Edit(
+            "protocol/settling.py",
+            "    return state, (row, *told, turn)",
+            "    return state, (row, *told[2:], turn)",
+        ),
+    ),
+    Mutant(
+        "settled_and_asked_on",
+        "R-49",
+        "The questions about a message go on after an operator has ended its doubt.",
+        Edit(
+            "protocol/recovering.py",
+            "    return _rest(state) if is_delivered else _withdrawn(state), ()",
+            "    return state, ()",
+        ),
+    ),
+    Mutant(
+        "settled_keeps_its_turn",
+        "R-49",
+        "A message whose doubt an operator ended holds up its pair.",
+        Edit(
+            "protocol/settling.py",
+            "    return state, (row, *told, turn)",
+            "    return state, (row, *told)",
+        ),
+    ),
+    Mutant(
         "trouble_untold",
         "R-40",
         "Where a pair goes on, nobody hears that a message was given up.",

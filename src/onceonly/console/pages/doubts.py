@@ -5,7 +5,7 @@ from typing import Final
 
 from onceonly.api import operations
 from onceonly.api.messages import MessageDetail, MessagePath, MessagesQuery, WaitQuery
-from onceonly.console import choices
+from onceonly.console import choices, deeds
 from onceonly.console.calls import NOTHING, ApiRefused, twin_of
 from onceonly.console.choices import Advice
 from onceonly.console.page import Shown, Visit
@@ -33,9 +33,10 @@ async def doubts(visit: Visit) -> Shown:
         values={
             "doubts": tuple(one for one in found if one is not None),
             "next_after": page.next_after,
+            "words": deeds.SETTLE,
         },
         twin=twin_of(operations.LIST_MESSAGES, NOTHING, query),
-        command="onceonly message list --state in_doubt",
+        command="onceonly doubt list",
         is_live=not query.after,
     )
 

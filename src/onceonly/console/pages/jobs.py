@@ -2,7 +2,7 @@
 
 from onceonly.api import operations
 from onceonly.api.jobs import AnyJobPath, JobsQuery, PageQuery
-from onceonly.console import deeds
+from onceonly.console import deeds, words
 from onceonly.console.calls import NOTHING, twin_of
 from onceonly.console.page import ROWS, Shown, Visit, command
 from onceonly.console.pages.overview import parts_of
@@ -28,8 +28,7 @@ async def job(visit: Visit) -> Shown:
     found = await visit.calls.ask(operations.GET_JOB, path, NOTHING)
     query = PageQuery(after=visit.number("after"), limit=ROWS)
     rejects = await visit.calls.ask(operations.LIST_REJECTS, path, query)
-    states = ("queued", "sending", "in_doubt", "acknowledged", "failed", "expired", "cancelled")
-    counts = {state: getattr(found, state) for state in (*states, "sent")}
+    counts = {state: getattr(found, state) for state in words.MESSAGE_STATES}
     return Shown(
         template="job.html",
         title=f"Job {found.job}",

@@ -26,6 +26,7 @@ from onceonly.api.messages import (
     Reason,
     Resend,
     ResumeMessage,
+    Settle,
 )
 from onceonly.api.operating import (
     Draining,
@@ -87,6 +88,7 @@ from onceonly.gateway.application.submissions import Part, Submission
 from onceonly.message.errors import LocalError
 from onceonly.message.identity import Pair
 from onceonly.message.word import changed
+from onceonly.protocol.events import Settlement
 from onceonly.protocol.receiving import ProcessingState
 from onceonly.store.contract.entries import InboxItem, Incident, PairView, Role
 from onceonly.store.contract.listing import Listing
@@ -319,6 +321,17 @@ class Api(
         message_id, reason = asked.path.message_id, needed_reason(asked.body.reason)
         taken_up: list[Any] = await self._served.operations.take_up(message_id, reason)
         return Json(messages.ResumedMessage(message_id=message_id, taken_up=tuple(taken_up)))
+
+    @serves(operations.SETTLE_MESSAGE)
+    async def settle_message(
+        self, asked: Asked[MessagePath, Nothing, Settle]
+    ) -> Answer[messages.OutboundMessage]:
+        """End a doubt by a person's word, under the name of whoever answers for it (R-49)."""
+        message_id, body = asked.path.message_id, asked.body
+        await self._served.operations.settle(
+            message_id, Settlement(body.word), needed_reason(body.reason), asked.actor
+        )
+        return Json(self._message(message_id))
 
     @serves(operations.REQUEST_STATUS)
     async def request_status(

@@ -25,6 +25,7 @@ from onceonly.message.errors import LocalError
 from onceonly.message.event import Event
 from onceonly.message.identity import MessageKey, Pair
 from onceonly.message.terms import DeliveryTerms
+from onceonly.protocol.events import Settled, Settlement
 from onceonly.protocol.sending import OutboundStatus, has_way_on, was_parked
 from onceonly.steps import operating
 from onceonly.steps.arrival import resume_pair
@@ -118,6 +119,13 @@ class Operations:
             return True
         await self.cancel(message_id, is_for_new_version=True)
         return False
+
+    async def settle(
+        self, message_id: str, word: Settlement, reason: str, actor: str | None = None
+    ) -> None:
+        """End a doubt by a person's word (R-49). Raises `LocalError` (NotFound, NotSettleable)."""
+        said = Settled(word, reason, actor)
+        await self._desk.run(partial(operating.settle, message_id=message_id, word=said))
 
     async def take_up(self, message_id: str, reason: str) -> list[str]:
         """Let everything go on that waits under this MessageId (R-43, R-12).

@@ -51,7 +51,9 @@ ROWS_PER_READ: Final = 1000
 NAMED_MAX: Final = 3
 """How many of the things that are left alone the folder's trouble names."""
 
-_DELIVERED: Final = frozenset({OutboundStatus.ACKNOWLEDGED, OutboundStatus.SENT})
+_DELIVERED: Final = frozenset(
+    {OutboundStatus.ACKNOWLEDGED, OutboundStatus.SENT, OutboundStatus.SETTLED_DELIVERED}
+)
 
 
 class _Followed(Word):

@@ -70,6 +70,7 @@ _BY_OPERATORS: Final = (
     Event.REQUEUED,
     Event.RESENT,
     Event.CANCELLED,
+    Event.SETTLED,
 )
 _ENDED: Final = (*_GIVEN_UP, Event.FAILED, Event.EXPIRED)
 

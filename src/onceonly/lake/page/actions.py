@@ -59,6 +59,9 @@ _ADVICE: Final = {
     Verdict.NOT_DELIVERED_TO_APP: "At the receiver, whose store has it: onceonly message resume "
     "MESSAGE_ID --reason … hands it over.",
     Verdict.ORPHAN_ACK: "Ask the peer what it acknowledged; it may answer for somebody else.",
+    Verdict.SETTLED_WRONGLY: "Tell both applications what was said and what is so. What was called "
+    "delivered and is not there: onceonly message resend MESSAGE_ID --anyway --reason …. What was "
+    "called not delivered and is there: see whether it was sent again.",
     Verdict.FAILED_BUT_DELIVERED: "Tell the sending application that it is there after all.",
     Verdict.ACK_LOST: "At the sender: onceonly message status MESSAGE_ID --remote asks the "
     "receiver, onceonly message resend MESSAGE_ID sends the same again.",

@@ -181,7 +181,10 @@ QUESTIONS: Final = (
     AuditQuestion(
         "with an end that somebody must settle",
         "in-doubt",
-        (Verdict.SENT_NOT_RECEIVED, Verdict.ACK_LOST, Verdict.FAILED_BUT_DELIVERED),
+        (
+            *(Verdict.SENT_NOT_RECEIVED, Verdict.ACK_LOST, Verdict.FAILED_BUT_DELIVERED),
+            Verdict.SETTLED_WRONGLY,
+        ),
         (),
         needs_both=True,
     ),

@@ -1,5 +1,7 @@
 """Report 25: what became of the rows of each bulk job."""
 
+from functools import reduce
+from operator import add
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
@@ -17,6 +19,7 @@ from onceonly.lake.tables.definition import (
     text,
 )
 from onceonly.lake.tables.operator_actions import JOB_ACTOR
+from onceonly.lake.verdicts import stands_settled
 from onceonly.message.event import Event
 
 DEFINITION: Final = Definition(
@@ -42,6 +45,7 @@ DEFINITION: Final = Definition(
         count("sent", "messages", "sent, where nobody acknowledges"),
         count("failed", "messages", "failed or expired for good"),
         count("taken_back", "messages", "cancelled"),
+        count("settled", "messages", "whose doubt an operator ended with a word"),
         count("in_doubt", "messages", "given up without knowing"),
         count("under_way", "messages", "queued or being sent"),
         flag("adds_up", "accepted is the sum of what became of them"),
@@ -54,7 +58,9 @@ DEFINITION: Final = Definition(
 ID_TAKEN: Final = "MessageIdTaken"
 """Why a row is refused: another content has its MessageId."""
 
-FATES: Final = ("acknowledged", "taken_back", "failed", "sent", "in_doubt", "under_way")
+FATES: Final = (
+    *("acknowledged", "taken_back", "failed", "sent", "settled", "in_doubt", "under_way"),
+)
 """What may become of an accepted row; the first that holds."""
 
 
@@ -81,7 +87,8 @@ def table(judged: DataFrame, journal: DataFrame) -> DataFrame:
     is_taken = F.col("is_taken")
     lives = judged.select(*KEY, _fate().alias("fate"))
     counts = [F.sum(one_if(F.col("fate") == F.lit(fate))).alias(fate) for fate in FATES]
-    became = F.col("acknowledged") + F.col("sent") + F.col("failed") + F.col("taken_back")
+    ended = ("acknowledged", "sent", "failed", "taken_back", "settled")
+    became = reduce(add, map(F.col, ended))
     open_ones = F.col("in_doubt") + F.col("under_way")
     return (
         _each_once(journal)
@@ -135,6 +142,7 @@ def _fate() -> Column:
         .when(is_there("cancelled_at"), F.lit("taken_back"))
         .when(is_there("failed_at") | is_there("expired_at"), F.lit("failed"))
         .when(is_there("sent_only_at"), F.lit("sent"))
+        .when(stands_settled(), F.lit("settled"))
         .when(is_given_up(), F.lit("in_doubt"))
         .otherwise(F.lit("under_way"))
     )

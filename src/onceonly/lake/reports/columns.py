@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's wo
 
 from onceonly.lake.expressions import US_PER_S, is_event, is_passing, is_true
 from onceonly.lake.schemas import KEY
-from onceonly.lake.verdicts import is_taken_up
+from onceonly.lake.verdicts import is_taken_up, stands_settled
 from onceonly.message.event import Event
 
 ACCURACY: Final = 10_000
@@ -82,8 +82,8 @@ def stands_acknowledged() -> Column:
 
 
 def is_settled() -> Column:
-    """Whether the sender is done with the message: acknowledged, final, or only sent."""
-    return stands_acknowledged() | is_final() | is_there("sent_only_at")
+    """Whether the sender is done with it: acknowledged, final, only sent, or settled by a word."""
+    return stands_acknowledged() | is_final() | is_there("sent_only_at") | stands_settled()
 
 
 def is_given_up() -> Column:

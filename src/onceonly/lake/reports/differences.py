@@ -25,6 +25,7 @@ DEFINITION: Final = Definition(
         text("verdict", "the class"),
         text("standing", "alarm or doubt"),
         text("differs", "what is told with different digests: payloads, header or both"),
+        text("settled_as", "the word with which an operator ended a doubt"),
         instant("submitted_at", "accepted from the application"),
         instant("last_sent_at", "last transmission began"),
         count("transmissions", "transmissions", "that began"),

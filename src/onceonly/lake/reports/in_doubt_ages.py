@@ -20,7 +20,7 @@ from onceonly.lake.tables.definition import (
     instant,
     text,
 )
-from onceonly.lake.verdicts import is_promised
+from onceonly.lake.verdicts import is_promised, stands_settled
 
 DEFINITION: Final = Definition(
     "in_doubt_ages",
@@ -44,12 +44,14 @@ _CLASS: Final = ("age_bucket", "from_us", "below_us")
 def table(judged: DataFrame, *, as_of: int, width_us: int) -> DataFrame:
     """Open doubts at the ends of bins of `width_us`, the last of which ends at `as_of` (µs UTC).
 
-    A doubt ends with an acknowledgement or a final verdict; that somebody sends the message again
-    does not end it. A message of which no byte ever left is not in doubt.
+    A doubt ends with an acknowledgement, a final verdict or an operator's word; that somebody sends
+    the message again does not end it. A message of which no byte ever left is not in doubt.
     """
     since = F.least("exhausted_at", "notified_at")
     acked = F.when(stands_acknowledged(), F.greatest("acked_at", "late_acked_at"))
-    settled = F.least(acked, F.col("failed_at"), F.col("expired_at"), F.col("cancelled_at"))
+    ends = ("failed_at", "expired_at", "cancelled_at")
+    said = F.when(stands_settled(), F.col("settled_at"))
+    settled = F.least(acked, said, *map(F.col, ends))
     is_certain = (F.col("notices_error") > 0) & (F.col("notices_warning") == 0)
     items = (
         judged.where(is_promised() & is_there("first_sent_at") & ~is_certain)

@@ -32,6 +32,7 @@ INSTANTS: Final = (
     "failed_at",
     "expired_at",
     "cancelled_at",
+    "settled_at",
     "last_at",
 )
 COUNTS: Final = (
@@ -70,6 +71,7 @@ DEFINITION: Final = Definition(
         text("standing", "what the class asks of people"),
         flag("is_two_sided", "both parties' journals are in the lake"),
         text("differs", "what is told with different digests: payloads, header or both"),
+        text("settled_as", "the word with which an operator ended a doubt"),
         *[text(name, "as submitted") for name in HEADER],
         *[instant(name, _MEANINGS[name]) for name in INSTANTS],
         *[count(name, "rows", _MEANINGS[name]) for name in COUNTS],
@@ -96,6 +98,7 @@ def table(judged: DataFrame, journal: DataFrame) -> DataFrame:
         "standing",
         "is_two_sided",
         "differs",
+        "settled_as",
         *HEADER,
         *[_instant(name) for name in INSTANTS],
         *COUNTS,

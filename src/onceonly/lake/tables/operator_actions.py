@@ -19,7 +19,8 @@ DEFINITION: Final = Definition(
     "operator_actions",
     None,
     "one row per journal row that tells of somebody's word",
-    "suspensions, resumes, resends, cancels and whatever else names who asked for it. A row Asked"
+    "suspensions, resumes, resends, cancels, words about doubts and whatever else names who asked"
+    " for it. A row Asked"
     " is what somebody asked for, and the rows after it are what came of it; these, and all of"
     " older gateways, name no person: actor is then null, and the words tell that an operator"
     " it was",
@@ -27,7 +28,10 @@ DEFINITION: Final = Definition(
         text("party", "whose gateway"),
         instant("at", "when it was carried out"),
         text("actor", "who, where the journal names somebody"),
-        text("action", "suspend, resume, resend, cancel; what call was asked for; or the event"),
+        text(
+            "action",
+            "suspend, resume, resend, cancel, settle; what call was asked for; or the event",
+        ),
         *KEY_COLUMNS,
         text("reason", "why, in words"),
         ordinal("seq", "number of its row in that journal"),
@@ -44,6 +48,7 @@ _VERBS: Final = {
     Event.REQUEUED: "resend",
     Event.RESENT: "resend",
     Event.CANCELLED: "cancel",
+    Event.SETTLED: "settle",
 }
 _GIVING_UP: Final = (Event.EXHAUSTED, Event.NOTIFIED)
 
@@ -62,6 +67,7 @@ def table(journal: DataFrame) -> DataFrame:
     by_operator = F.col("reason").contains("operator")
     asked = (
         is_true(is_named)
+        | is_event(Event.SETTLED)
         | is_true(is_event(Event.PAIR_SUSPENDED) & ~F.col("gives_up"))
         | is_true(is_event(Event.PAIR_RESUMED, Event.REQUEUED, Event.RESENT) & by_operator)
         | (is_event(Event.CANCELLED) & F.col("reason").isNull())

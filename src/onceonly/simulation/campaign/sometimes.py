@@ -121,6 +121,11 @@ _STATES: dict[str, State] = {
         "A message failed that its receiver had delivered: the window of the two armies.",
         see.failed_yet_delivered,
     ),
+    "settled-by-word": State("An operator ended a doubt by a word.", see.any_row("Settled")),
+    "acknowledged-after-word": State(
+        "An acknowledgement came after an operator had ended the doubt.",
+        see.in_order("Settled", "LateAckReceived"),
+    ),
     "expired-unsent": State("A message expired before a byte of it left.", see.any_row("Expired")),
     "too-late": State(
         "A message was refused for its TimeToLive.", see.with_code("Rejected", "TimeToLiveExpired")

@@ -33,6 +33,7 @@ _BY_PHASE: dict[str, tuple[Event, ...]] = {
         Event.EXPIRED,
         Event.FAILED,
         Event.CANCELLED,
+        Event.SETTLED,
         Event.NOTIFIED,
     ),
     "suspended": (Event.PAIR_SUSPENDED, Event.PAIR_QUARANTINED),

@@ -6,7 +6,8 @@ were given, and the stores at the end. Must not look into a process. `case` sort
 
 | judge | invariants and rulings |
 |---|---|
-| `sender` | I13, I14, I17 to I20, I22 to I24, I26, I29, I30; R-05 to R-09, R-15 to R-17 |
+| `sender` | I13, I14, I17 to I20, I22 to I24, I26, I29, I30; R-05 to R-09, R-15 to R-17, R-49 |
+| `copies` | I14, I17, I18, I22, I26 of packages and notices |
 | `submissions` | I2, I8, I14, I31; R-41 |
 | `sequence` | I7, I15, I16, I27, I28, I32 to I35; R-10, R-11 |
 | `receiver` | I1, I2, I7 to I12, I26; R-01, R-02, R-12, R-16, R-18, R-19 |

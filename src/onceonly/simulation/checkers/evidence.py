@@ -12,6 +12,7 @@ from enum import StrEnum
 from onceonly.message.event import Event
 from onceonly.message.identity import MessageKey
 from onceonly.protocol.effects import NoticeKind
+from onceonly.protocol.events import Settlement
 from onceonly.simulation.cast import name_of
 from onceonly.simulation.checkers.case import NEVER, WorldCase
 from onceonly.simulation.checkers.course import Course
@@ -29,6 +30,8 @@ class EvidenceClass(StrEnum):
     ACKNOWLEDGED_AND_DELIVERED = "acknowledged and delivered"
     IN_DOUBT_DELIVERED = "in doubt, delivered"
     FAILED_NOT_DELIVERED = "failed, not delivered"
+    SETTLED_RIGHTLY = "settled by a word, and so it was"
+    SETTLED_WRONGLY = "settled by a word, and so it was not"
     PENDING = "pending"
     LOST_AFTER_ACK = "lost after acknowledgement"
     DUPLICATE_DELIVERY = "duplicate delivery"
@@ -49,6 +52,7 @@ _VERDICTS = {
 }
 
 _ENDED = ("Failed", "Cancelled")
+_SETTLED = tuple(word.value for word in Settlement)
 
 
 def truth(case: WorldCase) -> list[Truth]:
@@ -253,6 +257,8 @@ def verdict_of(rows: Iterable[Row]) -> str | None:
             verdict = "InDoubt" if verdict not in _ENDED else verdict
         elif event is Event.LATE_ACK_RECEIVED and verdict in _ENDED:
             continue  # Failed for good, and its application was told of the late answer.
+        elif event is Event.SETTLED:
+            verdict = row.record.outcome
         elif event in _VERDICTS:
             verdict = _VERDICTS[event]
         elif event is Event.TRANSMITTING and row.record.attempt == 1 and verdict == "InDoubt":
@@ -269,6 +275,9 @@ def _kind(case: WorldCase, key: MessageKey, verdict: str | None, delivered: int)
         return _kind_of_acknowledged(case, key, there, delivered)
     if verdict is None:
         return EvidenceClass.PENDING
+    if verdict in _SETTLED:
+        is_right = bool(delivered) == (verdict == Settlement.DELIVERED)
+        return EvidenceClass.SETTLED_RIGHTLY if is_right else EvidenceClass.SETTLED_WRONGLY
     if delivered:
         return EvidenceClass.IN_DOUBT_DELIVERED
     return EvidenceClass.PENDING if verdict == "InDoubt" else EvidenceClass.FAILED_NOT_DELIVERED

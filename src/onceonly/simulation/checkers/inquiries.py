@@ -14,14 +14,14 @@ from onceonly.message.message import DeliverySemantics
 from onceonly.message.signals import InquiryKind, MessageStatus, ReportedProcessing
 from onceonly.message.terms import DeliveryTerms, Remedy
 from onceonly.protocol.effects import NoticeKind
-from onceonly.protocol.events import Outcome
+from onceonly.protocol.events import Outcome, Settlement
 from onceonly.protocol.outbound import Exposure, OutboundStatus
 from onceonly.simulation.cast import name_of
 from onceonly.simulation.checkers.case import NEVER, WorldCase
 from onceonly.simulation.checkers.course import Course
 from onceonly.simulation.checkers.letter import LetterKind
 from onceonly.simulation.checkers.receiver import is_remembered
-from onceonly.simulation.checkers.sender import is_fence
+from onceonly.simulation.checkers.sender import is_fence, release_ns
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import Row
 from onceonly.simulation.network import CLIENT_WAIT_NS
@@ -36,6 +36,7 @@ WORDS = frozenset(
         Event.RESPONSE_RECEIVED,
         Event.CANCELLED,
         Event.EXPIRED,
+        Event.SETTLED,
     }
 )
 """Rows of the asker that end a question, or show that it is not needed."""
@@ -71,6 +72,7 @@ def judge(case: WorldCase) -> Iterator[Violation]:
                 yield from _pings(course, terms)
                 yield from _remedy(case, course, terms)
                 yield from _new_version(case, course, terms)
+                yield from _asked_after_a_word(case, course, terms)
     for course in case.courses.values():
         if not case.is_set_back(course.node):
             yield from _begun_work(case, course)
@@ -438,6 +440,11 @@ def said_in(row: Row) -> tuple[str, str]:
     return status, next((word for word in words if word in _PROCESSINGS), "")
 
 
+def is_called_lost(row: Row) -> bool:
+    """Whether the row says that a person called the message not delivered (R-49)."""
+    return row.record.event is Event.SETTLED and row.record.outcome == Settlement.NOT_DELIVERED
+
+
 def _is_of_cancel(row: Row) -> bool:
     if row.record.event is Event.REPORT_RECEIVED:
         return (row.record.reason or "").startswith("cancel")
@@ -448,6 +455,29 @@ def is_confirmed(row: Row) -> bool:
     """Whether the row tells that the partner confirmed a cancel."""
     is_report = row.record.event is Event.REPORT_RECEIVED
     return is_report and (row.record.reason or "").startswith("cancel confirmed")
+
+
+def _asked_after_a_word(
+    case: WorldCase, course: Course, terms: DeliveryTerms
+) -> Iterator[Violation]:
+    """R-49: after a person's word nobody asks, but about the response to what was delivered.
+
+    Unless the partner denied the word, which begins the doubt again.
+    """
+    settled = next((row for row in course.out if row.record.event is Event.SETTLED), None)
+    if settled is None:
+        return
+    if terms.recovery.response_within_s is not None and not is_called_lost(settled):
+        return
+    denied = (row.order for row in course.out if row.record.event is Event.ERROR_RECEIVED)
+    until = min((order for order in denied if order > settled.order), default=NEVER)
+    since_ns = settled.at_ns + release_ns(case, course.node)
+    for asked in case.signals:
+        is_about_it = asked.source == course.node and asked.letter.ref == course.key[2]
+        is_question = asked.letter.kind is LetterKind.INQUIRY
+        if is_about_it and is_question and asked.order < until and asked.at_ns > since_ns:
+            text = f"its partner was asked after a person's word ({asked.packet})"
+            yield _at("R-49", course, text, asked.order)
 
 
 # Taking back what is worked on.

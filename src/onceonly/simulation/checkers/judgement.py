@@ -6,6 +6,7 @@ from onceonly.simulation.checkers import (
     acknowledgements,
     answers,
     authority,
+    copies,
     debts,
     evidence,
     inquiries,
@@ -29,6 +30,7 @@ from onceonly.simulation.world import World
 
 JUDGES: tuple[Callable[[WorldCase], Iterable[Violation]], ...] = (
     sender.judge,
+    copies.judge,
     submissions.judge,
     sequence.judge,
     receiver.judge,

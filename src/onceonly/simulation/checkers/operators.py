@@ -66,6 +66,8 @@ def _is_done(what: str, row: Row) -> bool:
     if what == "cancel":
         is_asked = event is Event.INQUIRY_SENT and reason == InquiryKind.CANCEL
         return is_asked or event in (Event.CANCELLED, Event.EXPIRED)
+    if what == "settle":
+        return event is Event.SETTLED
     if what == "inquire":
         return event is Event.INQUIRY_SENT and reason == InquiryKind.STATUS
     if what == "resend":

@@ -24,6 +24,7 @@ from onceonly.simulation.checkers.inquiries import (
     WORDS,
     causes_of,
     first_report,
+    is_called_lost,
     is_confirmed,
     is_operated,
     is_operators,
@@ -70,7 +71,9 @@ def _response(case: WorldCase, course: Course, terms: DeliveryTerms) -> Iterator
     due_ns = max(max(submitted.at_ns, left[0]) + within_s * NS_PER_S, case.healed_ns)
     said = (Event.RESPONSE_OVERDUE, Event.RESPONSE_RECEIVED, Event.CANCELLED, Event.EXPIRED)
     # What had failed before its cancel was confirmed stays failed, and nothing answers it.
-    is_said = any(row.record.event in said or is_confirmed(row) for row in course.out)
+    is_said = any(
+        row.record.event in said or is_confirmed(row) or is_called_lost(row) for row in course.out
+    )
     if case.end_ns > due_ns + SLACK_NS and not is_said:
         text = f"no response came within {within_s} s, and no row says so"
         yield _at("R-21", course, text, case.end_order)
@@ -133,7 +136,10 @@ def _denied(case: WorldCase, course: Course) -> Iterator[Violation]:
 
 def _came_unnoticed(case: WorldCase, course: Course) -> Iterator[Violation]:
     """A response that was stored has a row that says that it came."""
-    is_over = any(row.record.event in (Event.CANCELLED, Event.EXPIRED) for row in course.out)
+    is_over = any(
+        row.record.event in (Event.CANCELLED, Event.EXPIRED) or is_called_lost(row)
+        for row in course.out
+    )
     if _is_response(case, course) or is_over:
         return
     for stored in _stored_responses(case, course):

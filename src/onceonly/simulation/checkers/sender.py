@@ -14,7 +14,7 @@ from onceonly.message.instant import NS_PER_S, US_PER_S
 from onceonly.message.message import DeliverySemantics, ReliableMessagingMethod
 from onceonly.message.terms import DeliveryTerms
 from onceonly.protocol.effects import NoticeKind
-from onceonly.protocol.events import Outcome
+from onceonly.protocol.events import Outcome, Settlement
 from onceonly.simulation.checkers.arrival import ACKNOWLEDGED, is_doubt, shows_arrival
 from onceonly.simulation.checkers.case import NEVER, WorldCase
 from onceonly.simulation.checkers.course import Coming, Course, Going
@@ -36,7 +36,10 @@ LATE_ROW_NS = 15 * NS_PER_S
 NOT_DELIVERED = frozenset({Event.FAILED, Event.EXPIRED, Event.CANCELLED})
 """Final words to the application (I26)."""
 
-VERDICTS = NOT_DELIVERED | {Event.ACK_RECEIVED, Event.LATE_ACK_RECEIVED, Event.SENT}
+VERDICTS = NOT_DELIVERED | {
+    *(Event.ACK_RECEIVED, Event.LATE_ACK_RECEIVED, Event.SENT),
+    Event.SETTLED,
+}
 
 _TAKEN = (
     *ACKNOWLEDGED,
@@ -65,8 +68,6 @@ def judge(case: WorldCase) -> Iterator[Violation]:
             for row in course.out:
                 yield from walk.take(row)
             yield from walk.end()
-            yield from _wire(case, course)
-            yield from _notices(case, course, terms)
 
 
 def retries_of(terms: DeliveryTerms) -> int | None:
@@ -138,6 +139,8 @@ class _Walk:
     """The last word of a partner against it."""
     undone: Row | None = None
     """The last row in which an acknowledgement was taken back: not delivered, or cancelled."""
+    word: Row | None = None
+    """A person's word of which the application must be told."""
     has_arrived: bool = False
     """The To Party itself said that it has it, and no doubt of others undoes that."""
 
@@ -160,6 +163,8 @@ class _Walk:
             yield self._wrong("I22", text, self.owed)
         if self.late is not None:
             yield self._wrong("I23", "acknowledged late, and nobody was told", self.late)
+        if self.word is not None:
+            yield self._wrong("R-49", "settled, and the application was never told", self.word)
         if self.terms.is_acknowledged:
             yield from self._unheard()
 
@@ -345,7 +350,8 @@ class _Walk:
     def take_receipt(self, row: Row) -> Iterable[Violation]:
         """What never left cannot have arrived; what was only sent waits for no word."""
         del row
-        is_open = self.final is None or self.final.record.event in ACKNOWLEDGED
+        may_change = (*ACKNOWLEDGED, Event.SETTLED)
+        is_open = self.final is None or self.final.record.event in may_change
         if self.all_transmissions and is_open:
             self.has_arrived = True
         return ()
@@ -356,9 +362,32 @@ class _Walk:
         return ()
 
     def take_requeued(self, row: Row) -> Iterable[Violation]:
-        del row
+        if self._is_settled():
+            yield self._wrong("R-49", "waits for its turn again, and a word had ended it", row)
         self.is_fresh, self.told, self.final = True, None, None
-        return ()
+
+    def take_settled(self, row: Row) -> Iterable[Violation]:
+        """R-49: a person's word ends a doubt, and nothing else."""
+        if self.final is not None and not self._is_overtaken():
+            yield self._wrong("R-49", f"settled after {self._final_word()}", row)
+        if notifies(self.course, self.terms):
+            self.word = row
+            if not self._is_told():
+                yield self._wrong("R-49", "settled, and its application knew of no doubt", row)
+        if not self.course.sent:
+            yield self._wrong("R-49", "settled, and no copy of it had left", row)
+        self.final = row
+
+    def _is_settled(self) -> bool:
+        """Whether the last word about it is a person's."""
+        return self.final is not None and self.final.record.event is Event.SETTLED
+
+    def _is_denied(self) -> bool:
+        """Whether the partner has said since that it has not what was called delivered."""
+        final, error = self.final, self.error
+        if final is None or final.record.outcome != Settlement.DELIVERED:
+            return False
+        return error is not None and error.order > final.order
 
     # The end: I18's lower bound, I20, I22 to I24.
 
@@ -427,6 +456,15 @@ class _Walk:
                 yield self._wrong("I23", "told of a late acknowledgement that was none", row)
             self.late = None
             return
+        if row.record.reason == NoticeKind.SETTLED_BY_OPERATOR:
+            if self.word is None:
+                yield self._wrong("R-49", "told of a word that nobody gave", row)
+            self.word = None
+            return
+        if self._is_settled():
+            if not self._is_denied():
+                yield self._wrong("R-49", "told of a failure after a person's word", row)
+            self.final = None
         if self.told is not None and self.error is None:
             yield self._wrong("I22", "told twice of one failure", row)
         acknowledged = self.final is not None and self.final.record.event in ACKNOWLEDGED
@@ -497,7 +535,7 @@ class _Walk:
     def take_ended(self, row: Row) -> Iterator[Violation]:
         event, final = row.record.event, self.final
         if final is not None:
-            was_open = final.record.event in (*ACKNOWLEDGED, Event.SENT)
+            was_open = final.record.event in (*ACKNOWLEDGED, Event.SENT, Event.SETTLED)
             if not was_open or not (self._is_overtaken() or event is Event.SENT):
                 yield self._wrong("I20", f"{event} after {self._final_word()}", row)
         needs_notice = event in (Event.FAILED, Event.EXPIRED)
@@ -551,49 +589,7 @@ _STEPS: dict[Event, Callable[[_Walk, Row], Iterable[Violation]]] = {
     Event.REQUEUED: _Walk.take_requeued,
     Event.EXHAUSTED: _Walk.take_exhausted,
     Event.NOTIFIED: _Walk.take_notified,
+    Event.SETTLED: _Walk.take_settled,
     **dict.fromkeys(ACKNOWLEDGED, _Walk.take_acknowledged),
     **dict.fromkeys((*NOT_DELIVERED, Event.SENT), _Walk.take_ended),
 }
-
-
-def _wire(case: WorldCase, course: Course) -> Iterator[Violation]:
-    """I14, I17, I26 and I18 on the wire: no copy without a row, and all the same bytes."""
-    begun = [row for row in course.out if row.record.event is Event.TRANSMITTING]
-    over = next((row for row in course.out if row.record.event in NOT_DELIVERED), None)
-    first: Going | None = None
-    slack_ns = release_ns(case, course.node)
-    for number, copy in enumerate(course.sent):
-        # A response leaves on request as well, beside its own turn (seed 001 §1.3.3 (9), R-21).
-        is_begun = len(begun) > number and begun[number].order < copy.order
-        if not copy.letter.ref and not is_begun:
-            yield _at("I14", course, f"copy {number + 1} left before its row", copy)
-        if first is not None and copy.body != first.body:
-            yield _at("I17", course, f"copy {number + 1} is not the first one again", copy)
-        is_behind = over is not None and copy.order > over.order
-        if over is not None and is_behind and copy.at_ns > over.at_ns + slack_ns:
-            yield _at("I26", course, f"a copy left after {over.record.event}", copy)
-        first = first or copy
-    if course.is_origin and course.sent:
-        submitted = course.first_out(Event.SUBMITTED)
-        if submitted is None or submitted.order > course.sent[0].order:
-            yield _at("I14", course, "it left before it was stored", course.sent[0])
-
-
-def _at(invariant: str, course: Course, text: str, letter: Going) -> Violation:
-    return Violation(invariant, f"{course}: {text} ({letter.packet})", letter.order)
-
-
-def _notices(case: WorldCase, course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
-    """I22: in the notification inbox once per episode, as the rows say."""
-    if not notifies(course, terms):
-        return
-    rows = [row for row in course.out if row.record.event is Event.NOTIFIED]
-    found = case.notices(course.node).get(course.key[2], [])
-    for kind in NoticeKind:
-        said = sum(row.record.reason == kind for row in rows)
-        given = sum(notice.kind is kind for notice in found)
-        episodes = len({notice.episode for notice in found if notice.kind is kind})
-        repeats = kind is NoticeKind.ACKNOWLEDGED_LATE and 0 < given <= said
-        if given != episodes or (given != said and not repeats):
-            text = f"{course}: {said} rows of {kind}, {given} notices, {episodes} episodes"
-            yield Violation("I22", text, case.end_order)

@@ -29,6 +29,7 @@ ENDS_OF_TURNS = frozenset(
         Event.EXPIRED,
         Event.CANCELLED,
         Event.SENT,
+        Event.SETTLED,
     }
 )
 

@@ -18,6 +18,7 @@ from onceonly.simulation.generator import hostile, mishaps, staged, traffic
 from onceonly.simulation.generator.agreed import patient, terms_of
 from onceonly.simulation.generator.scenes import Scene, scene_of
 from onceonly.simulation.generator.sketch import Sketch
+from onceonly.simulation.generator.words_given import with_words
 from onceonly.simulation.plan import Action, Line, Machine, Plan
 
 _PARTIES = ("A", "B", "C", "D", "E")
@@ -32,7 +33,7 @@ END_MS = 2 * 3_600_000
 
 def plan_of(seed: int) -> Plan:
     """The world of the seed. Pure: the same seed, the same plan, in any process."""
-    return staged.plan_of(seed) or hostile.plan_of(seed) or certified(_drawn(seed))
+    return staged.plan_of(seed) or hostile.plan_of(seed) or certified(with_words(_drawn(seed)))
 
 
 def _drawn(seed: int) -> Plan:

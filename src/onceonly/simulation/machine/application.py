@@ -15,6 +15,8 @@ from onceonly.gateway.wiring import Gateway
 from onceonly.message.errors import LocalError
 from onceonly.message.event import Event
 from onceonly.message.identity import MessageKey
+from onceonly.protocol.events import Settlement
+from onceonly.protocol.outbound import OutboundStatus
 from onceonly.protocol.pairing import PairStatus
 from onceonly.simulation.cast import party
 from onceonly.simulation.history import Accepted, Operated
@@ -23,6 +25,7 @@ from onceonly.simulation.machine.node import Node, Unanswered
 from onceonly.simulation.plan import Habits
 from onceonly.simulation.timeline import NS_PER_MS
 from onceonly.store.contract.conditions import StoreFull
+from onceonly.store.contract.entries import MessageFilter
 
 AGAIN_MS = 2000
 """An application that got no answer, or was told to come again, does so after this time."""
@@ -142,6 +145,16 @@ class Application:
 
         ended = partial(self._note_operated, what, args.get("message_id", ""))
         self.call(call, is_repeated=False, ended=ended)
+
+    def settle_doubts(self, word: Settlement) -> None:
+        """An operator ends every doubt of this machine with the same word (R-49)."""
+        process = self._node.process
+        if process is None or not process.is_ready:
+            return
+        in_doubt = MessageFilter(status=OutboundStatus.IN_DOUBT)
+        for view in self._node.snapshot().list_messages(in_doubt).messages:
+            name = view.message.message_id
+            self.operate("settle", message_id=name, word=word, reason="their operator says so")
 
     def _note_operated(self, what: str, message_id: str, error: BaseException | None) -> None:
         if error is None:

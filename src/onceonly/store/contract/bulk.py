@@ -25,6 +25,10 @@ class BulkAction(StrEnum):
     """Take up what a bug parked (R-43)."""
     ASK = "ask"
     """Ask the partner how the message stands; what it has ends a doubt."""
+    SETTLE_DELIVERED = "settle-delivered"
+    """End the doubt by a person's word: it was delivered (R-49)."""
+    SETTLE_NOT_DELIVERED = "settle-not-delivered"
+    """As above, and the word is that it was not."""
 
 
 class BulkState(StrEnum):

@@ -495,6 +495,13 @@ class Transaction(JobTransaction, KeyTransaction, CounterTransaction, Snapshot, 
         """Resolve the incident of a parked message that was taken up (R-43)."""
         ...
 
+    def resolve_about(self, role: Role, pair: Pair, message_id: str, *, at: int) -> None:
+        """Resolve the incidents of the pair whose reason ends with the message: `… (MESSAGE_ID)`.
+
+        Those of trouble stay.
+        """
+        ...
+
     def resolve_reason(self, role: Role, pair: Pair, reason: str, *, at: int) -> None:
         """Resolve the open incident that the pair has for this reason, and no other."""
         ...

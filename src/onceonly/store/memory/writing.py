@@ -345,6 +345,12 @@ class MemoryTransaction(MemoryKeyWriting, MemoryCounterWriting, MemorySnapshot, 
             if (row.role, row.pair, row.message_id) == (role, pair, message_id):
                 self._put(self._tables.incidents, row.incident_id, changed(row, resolved_at=at))
 
+    def resolve_about(self, role: Role, pair: Pair, message_id: str, *, at: int) -> None:
+        for row in self._open_incidents():
+            is_it = (row.role, row.pair) == (role, pair) and not row.is_trouble
+            if is_it and row.reason.endswith(f"({message_id})"):
+                self._put(self._tables.incidents, row.incident_id, changed(row, resolved_at=at))
+
     def resolve_reason(self, role: Role, pair: Pair, reason: str, *, at: int) -> None:
         for row in self._open_incidents():
             is_it = (row.role, row.pair, row.reason) == (role, pair, reason)

@@ -502,6 +502,9 @@ class SqliteTransaction(
     def resolve_parked(self, role: Role, pair: Pair, message_id: str, *, at: int) -> None:
         self._write("resolve_parked", at, role, *pair, message_id)
 
+    def resolve_about(self, role: Role, pair: Pair, message_id: str, *, at: int) -> None:
+        self._write("resolve_about", at, role, *pair, f"({message_id})")
+
     def resolve_reason(self, role: Role, pair: Pair, reason: str, *, at: int) -> None:
         self._write("resolve_reason", at, role, *pair, reason)
 

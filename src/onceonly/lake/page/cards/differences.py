@@ -56,6 +56,8 @@ def _difference(row: Row, evidence: Sequence[Row]) -> Html:
     heads = [head(one, "n" if one == "row" else "") for one in titles]
     if row["differs"]:
         title = join((title, " ", tag("span", f"differs: {row['differs']}", kind="note")))
+    if row["settled_as"]:
+        title = join((title, " ", tag("span", f"settled as {row['settled_as']}", kind="note")))
     inner: Html = tag("p", "The evidence is in the delivery ledger.", kind="note")
     if evidence:
         lines = [_line(line) for line in evidence]

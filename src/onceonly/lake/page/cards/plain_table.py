@@ -68,7 +68,16 @@ JOBS: Final = PlainTable(
     "no bulk job sent anything.",
     (
         *("job", "party", "told", "accepted", "rejected", "acknowledged", "sent", "failed"),
-        *("taken_back", "in_doubt", "under_way", "adds_up", "is_settled", "first_at", "last_at"),
+        *(
+            "taken_back",
+            "settled",
+            "in_doubt",
+            "under_way",
+            "adds_up",
+            "is_settled",
+            "first_at",
+            "last_at",
+        ),
     ),
 )
 REJECTS: Final = PlainTable(

@@ -20,16 +20,17 @@ SELECT epoch FROM store
 -- name: put_counts
 UPDATE store SET last_offset = ?, queued = queued + ?, sending = sending + ?,
     in_doubt = in_doubt + ?, acknowledged = acknowledged + ?, failed = failed + ?,
-    expired = expired + ?, cancelled = cancelled + ?, sent = sent + ?, stored = stored + ?,
-    handed_over = handed_over + ?, forwarded = forwarded + ?,
+    expired = expired + ?, cancelled = cancelled + ?, sent = sent + ?,
+    settled_delivered = settled_delivered + ?, settled_not_delivered = settled_not_delivered + ?,
+    stored = stored + ?, handed_over = handed_over + ?, forwarded = forwarded + ?,
     cancelled_by_sender = cancelled_by_sender + ?
 
 -- name: get_last_offset
 SELECT last_offset FROM store
 
 -- name: count_by_status
-SELECT queued, sending, in_doubt, acknowledged, failed, expired, cancelled, sent, stored,
-    handed_over, forwarded, cancelled_by_sender
+SELECT queued, sending, in_doubt, acknowledged, failed, expired, cancelled, sent,
+    settled_delivered, settled_not_delivered, stored, handed_over, forwarded, cancelled_by_sender
   FROM store
 
 -- name: get_carried
@@ -454,6 +455,11 @@ UPDATE incident SET resolved_at = ?
 UPDATE incident SET resolved_at = ?
   WHERE role = ? AND from_party = ? AND to_party = ? AND resolved_at IS NULL AND message_id = ?
 
+-- name: resolve_about
+UPDATE incident INDEXED BY incident_unresolved SET resolved_at = ?1
+  WHERE role = ?2 AND from_party = ?3 AND to_party = ?4 AND resolved_at IS NULL
+    AND is_trouble = 0 AND substr(reason, -length(?5)) = ?5
+
 -- name: resolve_reason
 UPDATE incident SET resolved_at = ?
   WHERE role = ? AND from_party = ? AND to_party = ? AND reason = ? AND resolved_at IS NULL
@@ -524,13 +530,15 @@ UPDATE inbound SET status = 'cancelled' WHERE position = ?
 -- name: find_first_response
 SELECT message_id FROM outbound_message INDEXED BY outbound_by_reference
     CROSS JOIN outbound USING (position) CROSS JOIN outbound_package USING (position)
-  WHERE ref_to_message_id = ? AND to_party = ? AND status NOT IN ('failed', 'expired', 'cancelled')
+  WHERE ref_to_message_id = ? AND to_party = ?
+    AND status NOT IN ('failed', 'expired', 'cancelled', 'settled_not_delivered')
   ORDER BY position LIMIT 1
 
 -- name: find_last_response
 SELECT message_id FROM outbound_message INDEXED BY outbound_by_reference
     CROSS JOIN outbound USING (position) CROSS JOIN outbound_package USING (position)
-  WHERE ref_to_message_id = ? AND to_party = ? AND status NOT IN ('failed', 'expired', 'cancelled')
+  WHERE ref_to_message_id = ? AND to_party = ?
+    AND status NOT IN ('failed', 'expired', 'cancelled', 'settled_not_delivered')
   ORDER BY position DESC LIMIT 1
 
 -- name: get_recovery
