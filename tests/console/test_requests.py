@@ -81,6 +81,21 @@ async def test_the_charts_show_what_was_sent_and_acknowledged(world):
             assert sent[1].endswith("H1000.0")
 
 
+async def test_what_failed_today_is_what_its_link_lists(world):
+    """By when it ended: an hour of tomorrow has none of it."""
+    async with client_of(world) as http:
+        page = (await http.get("/console/")).text
+        [(address, count)] = re.findall(
+            r'href="([^"]+state%3Afailed[^"]+)"[^>]*>\s*<[^>]*>([^<]+)<', page
+        )
+        assert "settled_since" in address
+        found = await http.get(address.replace("&amp;", "&"))
+        assert f"<span>{count} found</span>" in found.text
+        assert int(count) == len(re.findall(r"<td data-of=\"state\">", found.text)) == 1
+        later = {"q": "state:failed settled_since:2100-01-01T00:00:00Z"}
+        assert "No message is like that" in (await http.get("/console/messages", params=later)).text
+
+
 async def test_what_was_sent_can_be_looked_at_and_taken(world):
     """The header document with what an application wrote in it, as text; payloads as they were."""
     async with client_of(world) as http:

@@ -45,6 +45,8 @@ VALUES: dict[str, tuple[str, ...]] = {
     "id_prefix": ("m",),
     "since": ("2026-11-25T08:00:00Z",),
     "until": ("2030-02-31T08:00:00.5Z",),
+    "settled_since": ("2026-11-25T08:00:00Z",),
+    "settled_until": ("2030-02-31T08:00:00.5Z",),
     "order": ("newest",),
     "step": ("minute", "hour"),
 }
