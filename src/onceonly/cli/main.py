@@ -16,6 +16,7 @@ from onceonly.cli.counters import counters, duplicates, exceptions, security
 from onceonly.cli.doctor import doctor
 from onceonly.cli.errors import errors
 from onceonly.cli.exits import MEANINGS, Exit, Failure
+from onceonly.cli.export import export_inbox, export_journal, export_messages
 from onceonly.cli.folder import folder
 from onceonly.cli.gateway_option import configuration_option, load_configuration
 from onceonly.cli.inbox import inbox
@@ -179,6 +180,12 @@ for command in (reload, migrate, purge):
     cli.add_command(command)
 for command in (header, payload):
     message.add_command(command)
+for group, command in (
+    (message, export_messages),
+    (inbox, export_inbox),
+    (journal, export_journal),
+):
+    group.add_command(command)
 for command in (counters, exceptions, duplicates, security, probe):
     cli.add_command(command)
 

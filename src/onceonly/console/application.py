@@ -40,7 +40,9 @@ from onceonly.console.browser import (
     scheme_of,
 )
 from onceonly.console.calls import NOTHING, ApiRefused, Application, Calls, OnBehalf
+from onceonly.console.columns import COLUMNS
 from onceonly.console.deeds import DEEDS, SUBJECTS, Deed
+from onceonly.console.exports import exported
 from onceonly.console.page import Elsewhere, Shown, Visit
 from onceonly.console.pages import (
     bulks,
@@ -129,7 +131,6 @@ RETURNS: Final = {
 }
 """The page of each subject of a deed, and the name under which its query has it."""
 
-EXPORTS: Final = {"csv": "text/csv; charset=utf-8", "ndjson": "application/x-ndjson"}
 VISITOR_S: Final = 31_536_000
 
 _UNAUTHORIZED: Final = 401
@@ -222,7 +223,11 @@ class Console:
         return shown
 
     def _visit(self, request: Request) -> Visit:
-        query = dict(request.query_params.multi_items())
+        given = request.query_params
+        query = dict(given.multi_items())
+        if COLUMNS in query:
+            # A form has one of them for each box.
+            query[COLUMNS] = ",".join(given.getlist(COLUMNS))
         return Visit(calls=self._calls(request), query=query, now=self._now())
 
     def _calls(
@@ -406,25 +411,15 @@ class Console:
         return RedirectResponse(answer, 303, HEADERS)
 
     async def _export(self, request: Request) -> Response:
-        form = request.query_params.get("form", "")
-        if form not in EXPORTS:
+        found = await exported(self._visit(request))
+        if found is None:
             raise HTTPException(404)
-        pieces = messages.exported(self._visit(request), form)
-        # The first piece shows whether there is a list at all, before the answer begins.
-        first = [await anext(pieces), *([await anext(pieces, b"")] if form == "csv" else [])]
-
-        async def whole() -> Any:
-            for piece in first:
-                yield piece
-            async for piece in pieces:
-                yield piece
-
         headers = {
             **HEADERS,
-            "content-type": EXPORTS[form],
-            "content-disposition": f'attachment; filename="messages.{form}"',
+            "content-type": found.media,
+            "content-disposition": f'attachment; filename="{found.name}"',
         }
-        return StreamingResponse(whole(), headers=headers)
+        return StreamingResponse(found.pieces, headers=headers)
 
     async def _payload(self, request: Request) -> Response:
         visit = self._visit(request)
