@@ -363,6 +363,21 @@ async def test_columns_are_chosen_by_the_address(world):
             assert chips.count("href=") == chips.count("columns=message%2Csize")
 
 
+async def test_a_report_comes_in_a_sandbox(world):
+    """A page is shown, everything else is kept; nothing of either runs or has an origin."""
+    async with client_of(world) as http:
+        shown = await http.get("/console/report?path=2026-11.html")
+        assert shown.headers["content-type"] == "text/html; charset=utf-8"
+        assert shown.headers["content-disposition"] == "inline"
+        assert shown.headers["content-security-policy"].startswith("sandbox; default-src 'none'")
+        kept = await http.get("/console/report?path=plots/latency.svg")
+        assert kept.headers["content-disposition"] == "attachment"
+        assert kept.headers["content-security-policy"].startswith("sandbox; ")
+        for path in ("../gateway.toml", "", "no.html", "plots", "/etc/passwd"):
+            gone = await http.get("/console/report", params={"path": path})
+            assert gone.status_code == 404, path
+
+
 async def test_a_payload_comes_as_the_api_sends_it(world):
     """As an attachment, in a sandbox, never as a page of ours."""
     async with client_of(world) as http:

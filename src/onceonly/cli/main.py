@@ -37,6 +37,7 @@ from onceonly.cli.partner import partner
 from onceonly.cli.probe import probe
 from onceonly.cli.purge import purge
 from onceonly.cli.reload import reload
+from onceonly.cli.report import report
 from onceonly.cli.simulate import simulate
 from onceonly.cli.webhook import webhook
 from onceonly.message.profile import PROFILES, Profile, profile_named
@@ -170,7 +171,7 @@ for command in (advise, pack, verify):
     lake.add_command(command)
 for command in (send, message, bulk, inbox, job, partner, lake, backup, restore):
     cli.add_command(command)
-for command in (folder, webhook, alert):
+for command in (folder, webhook, alert, report):
     cli.add_command(command)
 for command in (errors, package, doctor, completion, simulate):
     cli.add_command(command)

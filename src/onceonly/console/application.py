@@ -25,6 +25,7 @@ from onceonly.api.event_operations import LIST_EVENTS
 from onceonly.api.events import EventsQuery
 from onceonly.api.operating import Pings
 from onceonly.api.refusals import Refusal
+from onceonly.api.report_operations import GET_REPORT
 from onceonly.api.watching import GET_SENT_PAYLOAD
 from onceonly.console.assets import Assets
 from onceonly.console.browser import (
@@ -56,6 +57,7 @@ from onceonly.console.pages import (
     messages,
     overview,
     partners,
+    reports,
     system,
     trouble,
 )
@@ -95,6 +97,7 @@ PAGES: Final[Mapping[str, Callable[[Visit], Awaitable[Shown]]]] = {
     "job": jobs.job,
     "journal": journal.journal,
     "audit": journal.audit,
+    "reports": reports.reports,
     "keys": keys.keys,
     "system": system.system,
 }
@@ -109,6 +112,7 @@ NAVIGATION: Final = (
     ("bulks", "Bulk actions"),
     ("jobs", "Jobs"),
     ("journal", "Journal"),
+    ("reports", "Reports"),
     ("keys", "Keys"),
     ("system", "System"),
 )
@@ -195,6 +199,7 @@ class Console:
             Route(f"{ROOT}/new-key", self._make_key, methods=["POST"]),
             Route(f"{ROOT}/export", self._export),
             Route(f"{ROOT}/payload", self._payload),
+            Route(f"{ROOT}/report", self._report),
             Route(f"{ROOT}/events", self._events),
             *(Route(f"{ROOT}/{path}", self._shown(path)) for path in PAGES),
         ]
@@ -426,6 +431,10 @@ class Console:
         if visit.get("id") is not None:
             return _Forwarded(visit.calls, GET_SENT_PAYLOAD, message.payload_path(visit))
         return _Forwarded(visit.calls, operations.BY_OFFSET.payload, inbox.payload_path(visit))
+
+    async def _report(self, request: Request) -> Response:
+        visit = self._visit(request)
+        return _Forwarded(visit.calls, GET_REPORT, NOTHING, reports.query_of(visit))
 
     async def _events(self, request: Request) -> Response:
         """What happens, by which a page knows when to renew itself; nobody asked for it."""
