@@ -18,7 +18,7 @@ COLUMNS: Final = (
     ListColumn(name="message", label="message", is_always=True, style="name"),
     ListColumn(name="from", label="from", style="name broad"),
     ListColumn(name="agreement", label="agreement", is_usual=False, style="name"),
-    ListColumn(name="service", label="service, action", style="broad"),
+    ListColumn(name="service", label="service, action", style="text broad"),
     ListColumn(name="conversation", label="conversation", is_usual=False, style="name"),
     ListColumn(name="answers", label="answers", is_usual=False, style="name"),
     ListColumn(name="received", label="received", style="when"),

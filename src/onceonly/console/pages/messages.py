@@ -23,7 +23,7 @@ COLUMNS: Final = (
     ListColumn(name="message", label="message", is_always=True, style="name"),
     ListColumn(name="to", label="to", style="name broad"),
     ListColumn(name="agreement", label="agreement", is_usual=False, style="name"),
-    ListColumn(name="service", label="service, action", style="broad"),
+    ListColumn(name="service", label="service, action", style="text broad"),
     ListColumn(name="conversation", label="conversation", is_usual=False, style="name"),
     ListColumn(name="submitted", label="submitted", style="when"),
     ListColumn(name="settled", label="settled", is_usual=False, style="when"),
