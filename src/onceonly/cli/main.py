@@ -11,6 +11,7 @@ from onceonly import __version__
 from onceonly.cli.alert import alert
 from onceonly.cli.backup import backup, restore
 from onceonly.cli.bulk import bulk
+from onceonly.cli.completing import offer_names
 from onceonly.cli.completion import completion
 from onceonly.cli.counters import counters, duplicates, exceptions, security
 from onceonly.cli.doctor import doctor
@@ -189,6 +190,7 @@ for group, command in (
     group.add_command(command)
 for command in (counters, exceptions, duplicates, security, probe):
     cli.add_command(command)
+offer_names(cli)
 
 
 CLOSED_TO_OTHERS = 0o027
