@@ -3,10 +3,11 @@
 Two stores are made: one with few messages and ids, one with many (by default a million messages
 each way, and ten million known ids). Of each are measured, in processor time: a start of `serve`
 until it is ready, the look-up of a duplicate and of an id that nobody knows, the steps of a
-message on both sides, and lists and counts by every two criteria, beside which `/healthz` is asked
-as well (`bench.lists`). Both stores take turns, and the least of the rounds counts: what else the
-machine does can only add to it. The second store is filled by SQL and not by a gateway, which would
-take hours; what is in it is what one would leave. Writes `build/bench-growth.json`.
+message on both sides, lists and counts by every two criteria, beside which `/healthz` is asked as
+well (`bench.lists`), and the console's pages (`bench.pages`). Both stores take turns, and the least
+of the rounds counts: what else the machine does can only add to it. The second store is filled by
+SQL and not by a gateway, which would take hours; what is in it is what one would leave. Writes
+`build/bench-growth.json`.
 """
 
 import argparse
@@ -28,6 +29,7 @@ from typing import Any
 import apsw
 from msgspec.structs import astuple
 
+from bench import pages
 from bench.lists import asked_at_once, timed
 from bench.run import free_port
 from onceonly.gateway.chance import Chance
@@ -300,6 +302,13 @@ def health_beside_lists(store: Path, seconds: float) -> dict[str, Any]:
         return asked_at_once(api, seconds)
 
 
+def pages_over(store: Path, messages: int) -> dict[str, Any]:
+    """The console's pages; what they show is made here, after everything else was measured."""
+    pages.make_trouble(store, ours=OURS, partners=PARTNERS, messages=messages)
+    with serving(store) as (_, api):
+        return pages.pages_of(api)
+
+
 @contextmanager
 def serving(store: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A gateway over the store, once it is ready, and the address of its API."""
@@ -319,11 +328,13 @@ def serving(store: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
     config.write_text("\n".join(lines))
     command = [sys.executable, "-m", "onceonly", "serve", "-c", str(config)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        for line in process.stderr:
-            if json.loads(line)["event"] == "ready":
-                break
-        yield process, api
-        process.kill()
+        try:
+            for line in process.stderr:
+                if json.loads(line)["event"] == "ready":
+                    break
+            yield process, api
+        finally:
+            process.kill()
 
 
 Prepare = Callable[[SqliteStore, Path], Callable[[], int]]
@@ -355,6 +366,7 @@ def measure(paths: dict[str, Path], rounds: int, messages: int) -> dict[str, dic
         figures["lists_ms"] = timed(stores[name], messages if name == "many" else 0)
         stores[name].close()
         figures["beside_lists"] = health_beside_lists(paths[name], 2.0 * rounds)
+        figures["pages"] = pages_over(paths[name], messages if name == "many" else 0)
     return report
 
 
@@ -386,6 +398,7 @@ def show(report: dict[str, dict[str, Any]]) -> None:
         print(f"{case:18} {few[case]:>8} {many[case]:>8}  x {many[case] / few[case]:.2f}")
     slowest = sorted(many["lists_ms"].items(), key=lambda one: -one[1])[:5]
     print(f"{len(many['lists_ms'])} questions; /healthz beside lists: {many['beside_lists']}")
+    pages.show(many["pages"])
     print("slowest lists (ms):", ", ".join(f"{name}: {took}" for name, took in slowest))
 
 

@@ -61,6 +61,8 @@ def _criteria(messages: int) -> dict[type[Any], dict[str, tuple[Any, ...]]]:
             **headers,
             **shared,
             "status": tuple(OutboundStatus),
+            "settled_since_at": (messages // 2, messages - 10),
+            "settled_until_at": (messages // 2, 10),
             "to_party": (MANY, NONE),
             "idempotency_key": ("none",),
             "error_code": (ErrorCode.DELIVERY_FAILURE, ErrorCode.UNKNOWN),

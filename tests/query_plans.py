@@ -41,6 +41,8 @@ WHOLE = {
     "list_incidents": ("SCAN incident",),
     "gather_open_incidents": ("SCAN incident USING INDEX incident_unresolved",),
     "gather_settled": ("SCAN json_each VIRTUAL TABLE INDEX 1:",),
+    "gather_ended": ("SCAN json_each VIRTUAL TABLE INDEX 1:",),
+    "list_ended_agreements": ("SCAN known",),
     "list_released_runs": ("SCAN holding",),
     "list_running_bulks": ("SCAN bulk USING INDEX bulk_running",),
     "forget_blocks": ("SCAN block",),
@@ -66,7 +68,8 @@ It has one row (`store`), or ends at the first row (the journal's last
 one, the first queued message); or it has a row for each pair, for each agreement, for each run with
 something staged or a block of rows, for each action in bulk that works, or for whatever is owed
 now: in flight, in recovery, a notice, an open incident. `list_incidents` and `list_api_keys` are
-asked for all that there are. `gather_settled` reads the agreements that its caller named.
+asked for all that there are. `gather_settled` and `gather_ended` read the agreements that their
+caller named.
 A preview measures at most 10,000 messages, whose positions it brings as one JSON array; the size of
 the file is in its head.
 Alerts are asked for as a whole: a rule has at most `SUBJECTS_MAX` of them.

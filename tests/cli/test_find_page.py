@@ -7,6 +7,7 @@ import shlex
 from datetime import UTC, datetime
 
 import click
+import pyarrow.parquet as pq
 import pytest
 from packages import ORDER
 
@@ -14,6 +15,7 @@ from onceonly.api.messages import MessageCriteria
 from onceonly.cli.exits import Exit
 from onceonly.cli.times import When
 from onceonly.client.lists import MessageChoice
+from ports import free_port
 from recipes import examples_of, replaced
 
 pytestmark = pytest.mark.anyio
@@ -28,11 +30,14 @@ def lines(program: str) -> list[str]:
     return [line for line in found if line.startswith(program)]
 
 
-async def test_every_command_of_the_page_runs(run, gateway, peer):
+async def test_every_command_of_the_page_runs(run, gateway, peer, tmp_path, monkeypatch):
     """And prints the message that fits, if one does."""
     message_id = await gateway.submit(ORDER, to=peer, message_id="01a1fc1b-1", key="PO-4711")
     await peer.hear("Normal")
     await gateway.everything_said()
+    folder = tmp_path / "exports"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
     told = {}
     for line in lines("onceonly"):
         here = {" -c gateway.toml": "", "urn:duns:222222222": peer.party}
@@ -40,7 +45,7 @@ async def test_every_command_of_the_page_runs(run, gateway, peer):
         result = await run(*words[1:])
         assert result.exit_code == Exit.OK, (line, result.stderr)
         told[" ".join(words[1:])] = result.stdout
-    assert len(told) == 18
+    assert len(told) == 24
     for found in ("message list --newest", "message list --key PO-4711"):
         assert told[found].startswith(message_id)
     assert told["message list --id-prefix 01a1fc1b"].startswith(message_id)
@@ -48,6 +53,29 @@ async def test_every_command_of_the_page_runs(run, gateway, peer):
     assert told["message list --newest --since 2h --state failed"] == ""
     assert message_id in told[f"journal list --newest --event Transmitted --partner {peer.party}"]
     assert told["journal count --event Transmitted --since 24h"] == "1\n"
+    assert pq.read_table("messages.parquet")["message_id"].to_pylist() == [message_id]
+    written = {one.name: one.read_bytes() for one in folder.iterdir()}
+    assert written["failed.csv"].count(b"\r\n") == 1
+    assert written["received.ndjson"] == b""
+    assert message_id in told[f"message export - --format csv --to {peer.party}"]
+
+
+async def test_an_export_is_whole_or_not_there(run, gateway, tmp_path, monkeypatch):
+    """Nothing is replaced, and what cannot be finished goes away."""
+    folder = tmp_path / "exports"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    (folder / "kept.csv").write_text("mine")
+    wrong = {
+        ("kept.csv",): (Exit.USAGE, "is there already"),
+        ("kept.xls",): (Exit.USAGE, "say which --format"),
+        ("no/such.csv",): (Exit.USAGE, "No such file"),
+        ("new.csv", "--api", f"http://127.0.0.1:{free_port()}"): (Exit.UNREACHABLE, "reached"),
+    }
+    for words, (code, said) in wrong.items():
+        result = await run("message", "export", *words)
+        assert (result.exit_code, said in result.stderr) == (code, True), result.stderr
+    assert {one.name: one.read_text() for one in folder.iterdir()} == {"kept.csv": "mine"}
 
 
 async def test_what_the_page_asks_over_http_is_answered(gateway, peer):

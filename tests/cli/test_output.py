@@ -280,7 +280,8 @@ def words_for(command: click.Command, file: Path) -> Iterator[str]:
         word = kind.choices[0] if isinstance(kind, click.Choice) else "x"
         word = "1" if kind is click.INT else word
         word = "1h" if isinstance(kind, MuteTime) else word
-        word = str(file) if isinstance(kind, click.Path) else word
+        if isinstance(kind, click.Path):
+            word = str(file.with_suffix(".csv") if kind.writable else file)
         yield from [word] if isinstance(parameter, click.Argument) else [parameter.opts[0], word]
 
 

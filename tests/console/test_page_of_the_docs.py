@@ -9,7 +9,8 @@ import pytest
 
 from onceonly.cli.main import cli
 from onceonly.console.application import NAVIGATION
-from onceonly.console.pages.messages import EXPORT_MAX, KEYS, query_of
+from onceonly.console.exports import EXPORT_MAX
+from onceonly.console.pages.messages import KEYS, query_of
 from onceonly.console.query_line import read_line
 from onceonly.console.rendering import ROOT
 from onceonly.console.sessions import IDLE_S, LIFETIME_S
@@ -53,7 +54,7 @@ def test_the_command_is_read():
 
 
 def test_the_numbers_are_those_of_the_code():
-    """An hour, twelve hours, 100,000 rows."""
+    """An hour, twelve hours, a million rows."""
     assert (IDLE_S, LIFETIME_S) == (3_600, 12 * 3_600)
     assert f"{EXPORT_MAX:,}" in PAGE
 

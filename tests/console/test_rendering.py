@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from onceonly.console import spans
 from onceonly.console.rendering import NAME_LENGTH_MAX, TEXT_LENGTH_MAX, environment, named, url
 
 NOW = datetime(2026, 11, 26, 12, 0, tzinfo=UTC)
@@ -80,3 +81,10 @@ def test_an_address_carries_any_value():
     """A MessageId with anything in it is one value of a query."""
     assert url("message", id="a&b=/?#ü") == "/console/message?id=a%26b%3D%2F%3F%23%C3%BC"
     assert url("messages", q=None) == "/console/messages"
+
+
+def test_a_great_number_is_shown_with_narrow_spaces():
+    """As digits, and not with the escape that a stranger's text would have."""
+    template = "{{ 1234567 | count }} {{ given }}"
+    assert rendered(template, given=spans.count(12_000)) == "1\u202f234\u202f567 12\u202f000"
+    assert rendered(template, given="1\u202f000").endswith("1\\u202f000")

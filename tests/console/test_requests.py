@@ -1,5 +1,6 @@
 """The console without a browser: what it answers, and what it never does."""
 
+import io
 import re
 from datetime import UTC, datetime
 from typing import Any
@@ -7,12 +8,14 @@ from urllib.parse import urlencode
 
 import httpx
 import msgspec
+import pyarrow.parquet as pq
 import pytest
 from two_gateways import DISTANT, MARKUP, NAME, SELLER, TOKEN, World
 
 from onceonly.api.messages import MessageDetail
 from onceonly.console.application import HEADERS, NAVIGATION, Console
 from onceonly.console.deeds import DEEDS
+from onceonly.console.pages import inbox, messages
 from onceonly.console.timeline import ahead_of
 from onceonly.message.event import Event
 
@@ -79,6 +82,21 @@ async def test_the_charts_show_what_was_sent_and_acknowledged(world):
             sent = re.search(r'class="p-sent" d="([^"]{80,})"', page)
             assert sent is not None
             assert sent[1].endswith("H1000.0")
+
+
+async def test_what_failed_today_is_what_its_link_lists(world):
+    """By when it ended: an hour of tomorrow has none of it."""
+    async with client_of(world) as http:
+        page = (await http.get("/console/")).text
+        [(address, count)] = re.findall(
+            r'href="([^"]+state%3Afailed[^"]+)"[^>]*>\s*<[^>]*>([^<]+)<', page
+        )
+        assert "settled_since" in address
+        found = await http.get(address.replace("&amp;", "&"))
+        assert f"<span>{count} found</span>" in found.text
+        assert int(count) == len(re.findall(r'<td data-of="state">', found.text)) == 1
+        later = {"q": "state:failed settled_since:2100-01-01T00:00:00Z"}
+        assert "No message is like that" in (await http.get("/console/messages", params=later)).text
 
 
 async def test_what_was_sent_can_be_looked_at_and_taken(world):
@@ -296,15 +314,68 @@ async def test_unknown_pages_and_methods_are_told_in_the_frame(world):
 
 
 async def test_a_list_is_exported_as_it_was_found(world):
-    """CSV for spreadsheets, which take nothing in it for a formula; NDJSON for programs."""
+    """CSV for spreadsheets, which take nothing in it for a formula; the others for programs."""
     async with client_of(world) as http:
         rows = (await http.get("/console/export?form=csv&q=state:acknowledged")).text.split("\r\n")
-        assert rows[0].startswith("message_id,state,to,")
+        assert rows[0].startswith("message_id,from,to,")
         assert len(rows) == 1 + 6 + 1
         lines = (await http.get("/console/export?form=ndjson")).text.splitlines()
-        assert len(lines) == len((await world.buyer.get("/v1/messages"))["messages"])
+        known = (await world.buyer.get("/v1/messages"))["messages"]
+        assert len(lines) == len(known)
+        answer = await http.get("/console/export?form=parquet")
+        table = pq.read_table(io.BytesIO(answer.content))
+        ids = [one["message_id"] for one in known]
+        assert sorted(table["message_id"].to_pylist()) == sorted(ids)
+        assert answer.headers["content-disposition"] == 'attachment; filename="messages.parquet"'
         assert (await http.get("/console/export?form=csv&q=colour:red")).status_code == 400
         assert (await http.get("/console/export?form=xls")).status_code == 404
+        assert (await http.get("/console/export?form=csv&list=keys")).status_code == 404
+
+
+async def test_inbox_and_journal_are_exported_too(world):
+    """The inbox as it is narrowed; of the journal every row."""
+    async with client_of(world) as http:
+        page = (await http.get("/console/inbox?processing=not-started")).text
+        [address] = re.findall(r'href="([^"]+form=parquet[^"]+)"', page)
+        found = await http.get(address.replace("&amp;", "&"))
+        assert pq.read_table(io.BytesIO(found.content))["offset"].to_pylist() == [3, 2, 1]
+        none = await http.get("/console/export?list=inbox&form=ndjson&processing=complete")
+        assert none.text == ""
+        rows = await http.get("/console/export?list=journal&form=ndjson")
+        assert len(rows.text.splitlines()) == len(world.buyer.rows())
+
+
+async def test_columns_are_chosen_by_the_address(world):
+    """Shown, kept by the links of the list, and every one of them has its cell."""
+    async with client_of(world) as http:
+        for path, names in (("messages", messages.COLUMNS), ("inbox", inbox.COLUMNS)):
+            usual = (await http.get(f"/console/{path}")).text
+            every = [("columns", one.name) for one in names]
+            page = (await http.get(f"/console/{path}", params=every)).text
+            for text, shown in ((usual, [one for one in names if one.is_usual]), (page, names)):
+                heads = re.findall(r'<th scope="col"[^>]*>([^<]+)</th>', text)
+                assert heads == [one.label for one in shown]
+            row = page[page.index("<tbody>") : page.index("</tr>", page.index("<tbody>"))]
+            assert len(re.findall(r"<td [^>]*data-of=", row)) == len(names)
+            few = (await http.get(f"/console/{path}?columns=size,nothing")).text
+            assert re.findall(r'<th scope="col"[^>]*>([^<]+)</th>', few) == ["message", "size"]
+            chips = few[few.index('<ul class="chips"') : few.index("</ul>", few.index("chips"))]
+            assert chips.count("href=") == chips.count("columns=message%2Csize")
+
+
+async def test_a_report_comes_in_a_sandbox(world):
+    """A page is shown, everything else is kept; nothing of either runs or has an origin."""
+    async with client_of(world) as http:
+        shown = await http.get("/console/report?path=2026-11.html")
+        assert shown.headers["content-type"] == "text/html; charset=utf-8"
+        assert shown.headers["content-disposition"] == "inline"
+        assert shown.headers["content-security-policy"].startswith("sandbox; default-src 'none'")
+        kept = await http.get("/console/report?path=plots/latency.svg")
+        assert kept.headers["content-disposition"] == "attachment"
+        assert kept.headers["content-security-policy"].startswith("sandbox; ")
+        for path in ("../gateway.toml", "", "no.html", "plots", "/etc/passwd"):
+            gone = await http.get("/console/report", params={"path": path})
+            assert gone.status_code == 404, path
 
 
 async def test_a_payload_comes_as_the_api_sends_it(world):

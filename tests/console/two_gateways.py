@@ -9,6 +9,7 @@ import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -70,6 +71,7 @@ class World:
             "job": "/console/job?job=invoices-november",
             "journal": "/console/journal",
             "audit": "/console/audit",
+            "reports": "/console/reports",
             "keys": "/console/keys",
             "system": "/console/system",
             "confirm": "/console/do/anyway?" + urlencode({"on": self.doubt}),
@@ -142,10 +144,38 @@ async def two_gateways(directory: Path, **gateway: Any) -> AsyncIterator[World]:
             world = World(buyer=buyer, seller=seller, peer=peer, api=api)
             if "api_token" in gateway:
                 buyer.api.headers["authorization"] = f"Bearer {gateway['api_token']}"
+            write_reports(directory / "buyer" / "reports")
             await _morning(world)
             yield world
     finally:
         await peer.close()
+
+
+def write_reports(folder: Path) -> None:
+    """What the lake's programs and people leave there, with names that no friend would choose."""
+    numbers = {
+        "as_of": 1_764_100_000_000_000,
+        "parties": [BUYER, MARKUP],
+        "messages": 25_000,
+        "verdicts": {"MATCHED": 24_998, "ACK_LOST": 2},
+        "differences": 2,
+        "invariants": {"E3": 0, "E1": 1},
+    }
+    page = f'<!doctype html><meta name="onceonly-report" content="{escape(json.dumps(numbers))}">'
+    pack = {"between": [BUYER, SELLER], "verdicts": {"MATCHED": 6}, "differences": 0}
+    files = {
+        "2026-11.html": f"{page}<script>window.pwned=1</script><h1>Did the promise hold?</h1>",
+        f"{BIDI} {QUOTES.replace('/', '')}.html": "<h1>No report</h1>",
+        "reconciliation.json": json.dumps({**pack, "verdicts": {"<img>": 1}}),
+        "third quarter/summary.json": json.dumps(pack),
+        "third quarter/SHA256SUMS": "",
+        "third quarter/journal/part-0.parquet": "PAR1",
+        "plots/latency.svg": "<svg onload='window.pwned=1'/>",
+    }
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
 
 
 async def _morning(world: World) -> None:

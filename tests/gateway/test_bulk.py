@@ -311,6 +311,8 @@ async def test_what_is_over_is_forgotten(gateway, peer, monkeypatch):
     waits = (await prepared(gateway, "cancel", state="cancelled"))["number"]
     await gateway.live_a_round(purge_interval_s=0)
     assert [one["number"] for one in (await gateway.get(BULK))["bulks"]] == [done, waits]
+    newest = (await gateway.get(f"{BULK}?order=newest"))["bulks"]
+    assert [one["number"] for one in newest] == [waits, done]
     parts = gateway.parts
     impatient = Bulks(desk=parts.desk, tasks=parts.tasks, bugs=parts.bugs, forget_after_s=-1)
     assert await impatient.forget_over() == 4

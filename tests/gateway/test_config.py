@@ -77,6 +77,7 @@ api_hosts = ["gateway.example", "gateway"]
 lake_group = "auditors"
 store = "/var/lib/onceonly/seller.db"
 backups = "/srv/backups"
+reports = "/srv/reports"
 agreements = "."
 log_file = "/var/log/onceonly/gateway.log"
 lake = "s3://bucket/lake"
@@ -269,7 +270,7 @@ def test_every_key_is_read(tmp_path):
     found = read(tmp_path, EVERYTHING)
     assert found.uri == "https://seller.example/msh"
     assert (found.store, found.lake) == (Path("/var/lib/onceonly/seller.db"), "s3://bucket/lake")
-    assert found.backups == Path("/srv/backups")
+    assert (found.backups, found.reports) == (Path("/srv/backups"), Path("/srv/reports"))
     assert found.log_file == Path("/var/log/onceonly/gateway.log")
     assert (found.purge_interval_s, found.archive_duration_s) == (60, 3650 * 86_400)
     assert found.forget_pair_after_s == 365 * 86_400

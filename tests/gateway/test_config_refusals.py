@@ -114,6 +114,7 @@ WRONG = {
         'store = "a\\u0000b"',
         "store = 1",
         "backups = 1",
+        "reports = 1",
         "log_file = 1",
         "agreements = 1",
         'agreements = "no-such-folder"',

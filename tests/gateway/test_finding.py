@@ -93,6 +93,7 @@ QUESTIONS: list[tuple[str, str, dict[str, Any], int]] = [
     ("/v1/messages", "messages", {"error": "DeliveryFailure"}, 0),
     ("/v1/messages", "messages", {"since": "9999-12-31T23:59:59.999999Z"}, 0),
     ("/v1/messages", "messages", {"until": "9999-02-31T00:00:00Z", "action": "NewOrder"}, 3),
+    ("/v1/messages", "messages", {"settled_since": "2000-01-01T00:00:00Z"}, 0),
     ("/v1/inbox", "items", {"id_prefix": "m-2"}, 1),
     ("/v1/inbox", "items", {"processing": "not-started"}, 3),
     ("/v1/inbox", "items", {"from": "nobody"}, 0),

@@ -45,7 +45,10 @@ VALUES: dict[str, tuple[str, ...]] = {
     "id_prefix": ("m",),
     "since": ("2026-11-25T08:00:00Z",),
     "until": ("2030-02-31T08:00:00.5Z",),
+    "settled_since": ("2026-11-25T08:00:00Z",),
+    "settled_until": ("2030-02-31T08:00:00.5Z",),
     "order": ("newest",),
+    "path": ("a.html",),
     "step": ("minute", "hour"),
 }
 """A value for each parameter of a call that reads; a new one has to be named here."""

@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from datetime import date
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from journals import DAWN
 from pages import HOSTILE, PARTIES, findings, judged_of
 
 from onceonly import __version__
+from onceonly.gateway.reports import Reports
 from onceonly.lake.catalogue import TABLES
 from onceonly.lake.page.cards import verdicts
 from onceonly.lake.page.chapters import render
@@ -81,6 +83,21 @@ def hostile() -> str:
 def empty() -> str:
     """A lake in which nothing is."""
     return render(findings(0, parties=[], counts={}))
+
+
+def test_the_gateway_reads_the_numbers_of_a_page(tmp_path: Path, hostile: str):
+    """The console lists reports with them, whoever chose the names in them."""
+    for name, text in (("a.html", hostile), ("b.html", render(findings(0, parties=[], counts={})))):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    found, _ = Reports(tmp_path, lake="lake", party="p").find()
+    told = {one.path: one.summary for one in found}
+    assert all(one.kind == "report" for one in found)
+    assert told["a.html"] is not None
+    assert told["a.html"].verdicts == {"MATCHED": 12, "CONTENT_MISMATCH": 3}
+    assert (told["a.html"].messages, told["a.html"].differences) == (15, 3)
+    assert HOSTILE in told["a.html"].about
+    assert told["b.html"] is not None
+    assert (told["b.html"].messages, told["b.html"].verdicts) == (0, {})
 
 
 def test_what_came_from_outside_is_text(hostile: str):

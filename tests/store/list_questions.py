@@ -39,6 +39,8 @@ OF_MESSAGES: dict[str, tuple[Any, ...]] = {
     "error_code": (None, ErrorCode.UNKNOWN),
     "id_prefix": (None, "m"),
     **TIMES,
+    "settled_since_at": (None, 1),
+    "settled_until_at": (None, 3_000_000),
 }
 
 _AGREEMENTS = {name: OF_MESSAGES[name] for name in ("agreement_id", "agreement_ids")}

@@ -79,6 +79,16 @@ def test_what_runs_is_found(store: SqliteStore) -> None:
     assert [one.number for one in store.snapshot().list_bulks(first, 1)] == [second]
 
 
+def test_the_newest_come_first_if_asked(store: SqliteStore) -> None:
+    """From the last one on, or from below a number."""
+    first, second, third = (add(store, "m") for _ in range(3))
+    snapshot = store.snapshot()
+    newest = snapshot.list_bulks(0, 2, is_newest_first=True)
+    assert [one.number for one in newest] == [third, second]
+    older = snapshot.list_bulks(second, 2, is_newest_first=True)
+    assert [one.number for one in older] == [first]
+
+
 def test_forgetting_goes_in_steps_and_gives_no_number_again(store: SqliteStore) -> None:
     """An operator may have noted the number."""
     number = add(store, "m-1", "m-2", "m-3")

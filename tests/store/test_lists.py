@@ -31,6 +31,7 @@ AGREEMENTS = ("tpa-1", "tpa-2", "tpa-3")
 FAR = 1 << 40
 
 instants = st.integers(0, 40)
+ends = st.integers(0, 51)
 
 
 def maybe(values: Any) -> st.SearchStrategy[Any]:
@@ -65,6 +66,8 @@ filters = st.builds(
     id_prefix=maybe(["", "a", "ab", "z", "\U0010ffff"]),
     since_at=st.none() | instants,
     until_at=st.none() | instants,
+    settled_since_at=st.none() | ends,
+    settled_until_at=st.none() | ends,
     is_newest_first=st.booleans(),
     limit=st.integers(1, 4),
     rows_max=st.sampled_from([1, 2, 3, 7, 20_000]),
@@ -160,7 +163,13 @@ class Books:
             and (wanted.agreement_ids is None or sent.agreement_id in wanted.agreement_ids)
             and sent.message_id.startswith(wanted.id_prefix or "")
             and bounds[0] <= view.submitted_at < bounds[1]
+            and self.has_ended(view.settled_at, wanted.settled_since_at, wanted.settled_until_at)
         )
+
+    def has_ended(self, at: int | None, since_at: int | None, until_at: int | None) -> bool:
+        if since_at is None and until_at is None:
+            return True
+        return at is not None and (since_at or 0) <= at < (FAR if until_at is None else until_at)
 
 
 def pages(store: Store, wanted: MessageFilter) -> Iterator[list[OutboundView]]:

@@ -6,7 +6,7 @@ from msgspec import Meta
 
 from onceonly.api.fields import Instant, Limit, Number, PathNumber, Why
 from onceonly.api.messages import MessageCriteria, OutboundMessage
-from onceonly.api.words import BulkAction, BulkState, ItemOutcome
+from onceonly.api.words import BulkAction, BulkState, ItemOutcome, Order
 from onceonly.message.word import Word
 
 
@@ -37,11 +37,17 @@ class BulkPath(Word, kw_only=True):
     number: PathNumber
 
 
-class BulkQuery(Word, kw_only=True, omit_defaults=True):
+class BulkItemQuery(Word, kw_only=True, omit_defaults=True):
     """Which page: what is above a number."""
 
     after: Number = 0
     limit: Limit = 100
+
+
+class BulkQuery(BulkItemQuery, kw_only=True, omit_defaults=True):
+    """Which page: what comes after a number, in the order that is asked for; 0 begins it."""
+
+    order: Order = "oldest"
 
 
 class Bulk(Word, kw_only=True):

@@ -15,6 +15,7 @@ from onceonly.api.fields import (
     Name,
     Number,
     Seconds,
+    When,
     Why,
 )
 from onceonly.api.history import JournalRow
@@ -209,7 +210,8 @@ class WaitQuery(Word, kw_only=True, omit_defaults=True):
 class MessageCriteria(Times, kw_only=True, omit_defaults=True):
     """Which outbound messages; those that fit everything that is given.
 
-    `since` and `until` are about `submitted_at`.
+    `since` and `until` are about `submitted_at`, `settled_since` and `settled_until` about
+    `settled_at`, which only messages have that ended.
     """
 
     state: MessageState | None = None
@@ -223,6 +225,8 @@ class MessageCriteria(Times, kw_only=True, omit_defaults=True):
     error: ErrorWord | None = None
     id_prefix: str | None = None
     """How the MessageId begins."""
+    settled_since: When | None = None
+    settled_until: When | None = None
 
 
 class MessagesQuery(MessageCriteria, kw_only=True, omit_defaults=True):

@@ -23,6 +23,7 @@ from onceonly.api.operation import (
     Operation,
     P,
 )
+from onceonly.api.report_operations import REPORT_OPERATIONS
 from onceonly.api.webhook_operations import WEBHOOK_OPERATIONS
 from onceonly.api.words import ProcessingState
 from onceonly.message.word import Word
@@ -580,6 +581,7 @@ OPERATIONS: Final[tuple[AnyOperation, ...]] = (
     LIST_BACKUPS,
     GET_BACKUP,
     LIST_FOLDERS,
+    *REPORT_OPERATIONS,
     *WEBHOOK_OPERATIONS,
     *ALERT_OPERATIONS,
     *KEY_OPERATIONS,

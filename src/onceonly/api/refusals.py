@@ -141,6 +141,10 @@ REFUSALS: Final = {
     "Refused": Kind(
         409, "The application refused the message before; it cannot be processed any more."
     ),
+    "ReportTooLarge": Kind(
+        409,
+        "The file has more than 1 GiB, the most that is sent: take it from the folder itself.",
+    ),
     "RunOver": Kind(409, "The run of the job was released or dropped, or another began after it."),
     "StoreFailed": Kind(
         500, "The store failed and the gateway stops; it is unknown what was stored."

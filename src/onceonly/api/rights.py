@@ -92,6 +92,8 @@ RIGHTS: Final[dict[str, Right]] = {
     **{f"{verb}Bulk": _ACTION for verb in ("prepare", "start", "stop")},
     **dict.fromkeys(("listBulks", "getBulk", "listBulkResults"), _READ),
     "listFolders": _READ,
+    # Reports are about every agreement together.
+    **dict.fromkeys(("listReports", "getReport"), _READ),
     "listWebhooks": _READ,
     "listDeliveries": _READ,
     "replayDelivery": _ACTION,

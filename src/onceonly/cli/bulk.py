@@ -13,6 +13,7 @@ from onceonly.api.words import BulkAction
 from onceonly.cli.criteria import timed_criteria_options
 from onceonly.cli.exits import Exit, Failure
 from onceonly.cli.gateway_option import gateway_command
+from onceonly.cli.lists import newest_option, order_of
 from onceonly.cli.output import (
     inert,
     limit_option,
@@ -152,16 +153,18 @@ def bulk() -> None:
 
 
 @bulk.command("list")
+@newest_option
 @limit_option
 @rows_option
 @gateway_command
-def list_bulks(client: Client, limit: int, output: str) -> None:
+def list_bulks(client: Client, limit: int, output: str, *, newest: bool) -> None:
     """List actions on many messages, oldest first.
 
     \b
-    onceonly bulk list -c gateway.toml
+    onceonly bulk list -c gateway.toml --newest
     """  # noqa: D301 - because click reads the backspace that keeps the lines apart
-    print_rows(list(islice(client.all_bulks(), limit)), COLUMNS, output)
+    found = client.all_bulks(order=order_of(newest))
+    print_rows(list(islice(found, limit)), COLUMNS, output)
 
 
 @bulk.command()

@@ -97,13 +97,14 @@ def caller_options(command: Callable[..., Any]) -> Callable[..., Any]:
         audit_reason: str | None,
         **arguments: Any,
     ) -> Any:
-        calls_as = CallsAs(_key(key_file), ca, certificate, operator, audit_reason)
+        calls_as = CallsAs(key_of(key_file), ca, certificate, operator, audit_reason)
         return command(calls_as=calls_as, **arguments)
 
     return wrapped
 
 
-def _key(file: Path | None) -> str | None:
+def key_of(file: Path | None) -> str | None:
+    """The key in the file, or of the environment. Ends the command where it cannot be read."""
     if file is None:
         return os.environ.get("ONCEONLY_API_KEY") or None
     try:

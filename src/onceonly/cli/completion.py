@@ -11,7 +11,10 @@ _SHELLS = ("bash", "zsh", "fish")
 @click.command()
 @click.argument("shell", type=click.Choice(_SHELLS))
 def completion(shell: str) -> None:
-    """Print the script with which SHELL completes the commands and options of onceonly.
+    """Print the script with which SHELL completes what can stand in a line of onceonly.
+
+    Commands, options and words; and if a gateway answers within a second, recent MessageIds,
+    partners, agreements, jobs and reports: the one of -c, --api or ONCEONLY_CONFIG.
 
     For this session, and for every one from now on:
 

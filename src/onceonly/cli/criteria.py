@@ -6,7 +6,7 @@ import click
 
 from onceonly.api.words import MessageState
 from onceonly.cli.lists import Options, error_option, header_options, prefix_option, together
-from onceonly.cli.times import time_options
+from onceonly.cli.times import When, time_options
 
 criteria_options: Options = together(
     click.option("--state", type=click.Choice(get_args(MessageState)), help="In this state."),
@@ -15,6 +15,8 @@ criteria_options: Options = together(
     click.option("--key", help="Submitted under this business key, or sent again for it."),
     error_option,
     prefix_option,
+    click.option("--settled-since", type=When(), help="Only what ended from then on."),
+    click.option("--settled-until", type=When(), help="Only what ended before then."),
 )
 
 timed_criteria_options: Options = together(criteria_options, time_options)

@@ -41,7 +41,7 @@ def gateway_command(command: Callable[..., Any]) -> Callable[..., Any]:
         **arguments: Any,
     ) -> Any:
         calls_as = calls_as if token is None else calls_as._replace(key=token)
-        with _translated(functools.partial(_open, config, api, calls_as)) as client:
+        with _translated(functools.partial(open_client, config, api, calls_as)) as client:
             return _translated(functools.partial(command, client, **arguments))
 
     return wrapped
@@ -52,7 +52,8 @@ def api_option(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.option("--api", envvar="ONCEONLY_API", help="API address, instead of -c.")(command)
 
 
-def _open(config: Path | None, api: str | None, calls_as: CallsAs) -> Client:
+def open_client(config: Path | None, api: str | None, calls_as: CallsAs) -> Client:
+    """A client of the API at the address, or of the gateway of the configuration."""
     if api is not None:
         return calls_as.open(api)
     return calls_as.open_of(load_client_settings(config))

@@ -43,7 +43,7 @@ def inbox() -> None:
     """Received messages: list, count, take, processing, done, refuse."""
 
 
-_criteria: Options = together(
+inbox_criteria: Options = together(
     click.option("--from", "sender", help="From this partner."),
     header_options,
     click.option(
@@ -55,7 +55,7 @@ _criteria: Options = together(
 
 @inbox.command("list")
 @click.option("--after", default=0, show_default=True, help="Offset of the last one seen.")
-@_criteria
+@inbox_criteria
 @list_options
 @rows_option
 @gateway_command
@@ -85,7 +85,7 @@ def list_inbox(
 
 
 @inbox.command("count")
-@_criteria
+@inbox_criteria
 @time_options
 @output_option
 @gateway_command

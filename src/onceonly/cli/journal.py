@@ -27,7 +27,7 @@ from onceonly.message.event import Event
 
 COLUMNS = ("seq", "at", "event", "message_id", "from_party", "to_party", "outcome", "reason")
 
-_criteria: Options = together(
+journal_criteria: Options = together(
     click.option("--event", type=click.Choice([one.value for one in Event]), help="Of this event."),
     partner_option,
     header_options,
@@ -42,7 +42,7 @@ def journal() -> None:
 
 
 @journal.command("list")
-@_criteria
+@journal_criteria
 @list_options
 @rows_option
 @gateway_command
@@ -69,7 +69,7 @@ def list_journal(
 
 
 @journal.command("count")
-@_criteria
+@journal_criteria
 @time_options
 @output_option
 @gateway_command

@@ -43,9 +43,11 @@ error_option: Options = click.option(
     "--error", type=click.Choice(get_args(ErrorWord)), help="With this error."
 )
 
+newest_option: Options = click.option("--newest", is_flag=True, help="The newest first.")
+
 list_options: Options = together(
     time_options,
-    click.option("--newest", is_flag=True, help="The newest first."),
+    newest_option,
     limit_option,
     click.option("--all", "everything", is_flag=True, help="All of them, whatever --limit says."),
 )

@@ -11,12 +11,14 @@ from onceonly import __version__
 from onceonly.cli.alert import alert
 from onceonly.cli.backup import backup, restore
 from onceonly.cli.bulk import bulk
+from onceonly.cli.completing import offer_names
 from onceonly.cli.completion import completion
 from onceonly.cli.counters import counters, duplicates, exceptions, security
 from onceonly.cli.doctor import doctor
 from onceonly.cli.doubt import doubt, settle
 from onceonly.cli.errors import errors
 from onceonly.cli.exits import MEANINGS, Exit, Failure
+from onceonly.cli.export import export_inbox, export_journal, export_messages
 from onceonly.cli.folder import folder
 from onceonly.cli.gateway_option import configuration_option, load_configuration
 from onceonly.cli.inbox import inbox
@@ -37,6 +39,7 @@ from onceonly.cli.partner import partner
 from onceonly.cli.probe import probe
 from onceonly.cli.purge import purge
 from onceonly.cli.reload import reload
+from onceonly.cli.report import report
 from onceonly.cli.simulate import simulate
 from onceonly.cli.webhook import webhook
 from onceonly.message.profile import PROFILES, Profile, profile_named
@@ -170,7 +173,7 @@ for command in (advise, pack, verify):
     lake.add_command(command)
 for command in (send, message, doubt, bulk, inbox, job, partner, lake, backup, restore):
     cli.add_command(command)
-for command in (folder, webhook, alert):
+for command in (folder, webhook, alert, report):
     cli.add_command(command)
 for command in (errors, package, doctor, completion, simulate):
     cli.add_command(command)
@@ -180,8 +183,15 @@ for command in (reload, migrate, purge):
     cli.add_command(command)
 for command in (header, payload, settle):
     message.add_command(command)
+for group, command in (
+    (message, export_messages),
+    (inbox, export_inbox),
+    (journal, export_journal),
+):
+    group.add_command(command)
 for command in (counters, exceptions, duplicates, security, probe):
     cli.add_command(command)
+offer_names(cli)
 
 
 CLOSED_TO_OTHERS = 0o027

@@ -24,6 +24,7 @@ from rich.text import Text
 from onceonly.api.history import JournalRow
 from onceonly.api.messages import MessageDetail
 from onceonly.api.operating import PartnerPair
+from onceonly.export import csv_cell
 from onceonly.message.printable import printable, printable_json, printable_lines
 from onceonly.message.word import Word
 
@@ -143,15 +144,10 @@ def print_csv(rows: Sequence[JSON], columns: Sequence[str]) -> None:
     click.echo(written.getvalue(), nl=False)
 
 
-_FORMULA_SIGNS = ("=", "+", "-", "@")
-
-
 def _csv_cell(value: Any) -> str:
     if isinstance(value, bool | list | dict):
         return printable_json(json.dumps(value, ensure_ascii=False))
-    cell = _cell(value)
-    is_formula = isinstance(value, str) and cell.startswith(_FORMULA_SIGNS)
-    return f"'{cell}" if is_formula else cell
+    return csv_cell(value)
 
 
 _INSTANTS = ("at", "submitted_at", "received_at", "opened_at", "resolved_at", "released_at")

@@ -74,6 +74,7 @@ from onceonly.client.call import (
 from onceonly.client.keys import KeyMethods
 from onceonly.client.lists import ListMethods
 from onceonly.client.many import BulkMethods, EventMethods, FolderMethods
+from onceonly.client.reports import ReportMethods
 from onceonly.client.watching import WatchingMethods
 from onceonly.documents import Document, Form
 from onceonly.message.errors import LocalError
@@ -104,6 +105,7 @@ class Client(
     EventMethods,
     FolderMethods,
     KeyMethods,
+    ReportMethods,
     WatchingMethods,
 ):
     """Calls one gateway. Use as a context manager.

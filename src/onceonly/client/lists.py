@@ -46,6 +46,8 @@ class MessageChoice(TypedDict, total=False):
     id_prefix: str | None
     since: str | None
     until: str | None
+    settled_since: str | None
+    settled_until: str | None
 
 
 class ListMethods(ABC):

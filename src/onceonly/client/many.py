@@ -16,6 +16,7 @@ from onceonly.api.bulk import (
     Bulk,
     BulkDetail,
     BulkItem,
+    BulkItemQuery,
     BulkPage,
     BulkPath,
     BulkQuery,
@@ -46,7 +47,7 @@ from onceonly.api.webhooks import (
     Webhook,
     WebhookPath,
 )
-from onceonly.api.words import BulkAction
+from onceonly.api.words import BulkAction, Order
 from onceonly.message.errors import LocalError, OnceonlyError
 from onceonly.message.word import Word
 
@@ -86,15 +87,16 @@ class BulkMethods(ABC):
         """How far it is."""
         return self._ask(GET_BULK, BulkPath(number=number), _NOTHING)
 
-    def bulks(self, after: int = 0, limit: int = 100) -> BulkPage:
-        """Actions on many messages, in the order of their numbers."""
-        return self._ask(LIST_BULKS, _NOTHING, BulkQuery(after=after, limit=limit))
+    def bulks(self, after: int = 0, limit: int = 100, *, order: Order = "oldest") -> BulkPage:
+        """Actions on many messages; `after` is the `next_after` of the page before."""
+        query = BulkQuery(after=after, limit=limit, order=order)
+        return self._ask(LIST_BULKS, _NOTHING, query)
 
-    def all_bulks(self) -> Iterator[Bulk]:
-        """Every action on many messages, in the order of their numbers."""
+    def all_bulks(self, *, order: Order = "oldest") -> Iterator[Bulk]:
+        """Every action on many messages."""
         after: int | None = 0
         while after is not None:
-            page = self.bulks(after)
+            page = self.bulks(after, order=order)
             yield from page.bulks
             after = page.next_after
 
@@ -103,7 +105,7 @@ class BulkMethods(ABC):
         path = BulkPath(number=number)
         after: int | None = 0
         while after is not None:
-            query = BulkQuery(after=after, limit=1000)
+            query = BulkItemQuery(after=after, limit=1000)
             page = self._ask(LIST_BULK_RESULTS, path, query)
             yield from page.results
             after = page.next_after

@@ -25,6 +25,7 @@ from onceonly.api.event_operations import LIST_EVENTS
 from onceonly.api.events import EventsQuery
 from onceonly.api.operating import Pings
 from onceonly.api.refusals import Refusal
+from onceonly.api.report_operations import GET_REPORT
 from onceonly.api.watching import GET_SENT_PAYLOAD
 from onceonly.console.assets import Assets
 from onceonly.console.browser import (
@@ -40,7 +41,9 @@ from onceonly.console.browser import (
     scheme_of,
 )
 from onceonly.console.calls import NOTHING, ApiRefused, Application, Calls, OnBehalf
+from onceonly.console.columns import COLUMNS
 from onceonly.console.deeds import DEEDS, SUBJECTS, Deed
+from onceonly.console.exports import exported
 from onceonly.console.page import Elsewhere, Shown, Visit
 from onceonly.console.pages import (
     bulks,
@@ -54,6 +57,7 @@ from onceonly.console.pages import (
     messages,
     overview,
     partners,
+    reports,
     system,
     trouble,
 )
@@ -93,6 +97,7 @@ PAGES: Final[Mapping[str, Callable[[Visit], Awaitable[Shown]]]] = {
     "job": jobs.job,
     "journal": journal.journal,
     "audit": journal.audit,
+    "reports": reports.reports,
     "keys": keys.keys,
     "system": system.system,
 }
@@ -107,6 +112,7 @@ NAVIGATION: Final = (
     ("bulks", "Bulk actions"),
     ("jobs", "Jobs"),
     ("journal", "Journal"),
+    ("reports", "Reports"),
     ("keys", "Keys"),
     ("system", "System"),
 )
@@ -129,7 +135,6 @@ RETURNS: Final = {
 }
 """The page of each subject of a deed, and the name under which its query has it."""
 
-EXPORTS: Final = {"csv": "text/csv; charset=utf-8", "ndjson": "application/x-ndjson"}
 VISITOR_S: Final = 31_536_000
 
 _UNAUTHORIZED: Final = 401
@@ -194,6 +199,7 @@ class Console:
             Route(f"{ROOT}/new-key", self._make_key, methods=["POST"]),
             Route(f"{ROOT}/export", self._export),
             Route(f"{ROOT}/payload", self._payload),
+            Route(f"{ROOT}/report", self._report),
             Route(f"{ROOT}/events", self._events),
             *(Route(f"{ROOT}/{path}", self._shown(path)) for path in PAGES),
         ]
@@ -222,7 +228,11 @@ class Console:
         return shown
 
     def _visit(self, request: Request) -> Visit:
-        query = dict(request.query_params.multi_items())
+        given = request.query_params
+        query = dict(given.multi_items())
+        if COLUMNS in query:
+            # A form has one of them for each box.
+            query[COLUMNS] = ",".join(given.getlist(COLUMNS))
         return Visit(calls=self._calls(request), query=query, now=self._now())
 
     def _calls(
@@ -406,31 +416,25 @@ class Console:
         return RedirectResponse(answer, 303, HEADERS)
 
     async def _export(self, request: Request) -> Response:
-        form = request.query_params.get("form", "")
-        if form not in EXPORTS:
+        found = await exported(self._visit(request))
+        if found is None:
             raise HTTPException(404)
-        pieces = messages.exported(self._visit(request), form)
-        # The first piece shows whether there is a list at all, before the answer begins.
-        first = [await anext(pieces), *([await anext(pieces, b"")] if form == "csv" else [])]
-
-        async def whole() -> Any:
-            for piece in first:
-                yield piece
-            async for piece in pieces:
-                yield piece
-
         headers = {
             **HEADERS,
-            "content-type": EXPORTS[form],
-            "content-disposition": f'attachment; filename="messages.{form}"',
+            "content-type": found.media,
+            "content-disposition": f'attachment; filename="{found.name}"',
         }
-        return StreamingResponse(whole(), headers=headers)
+        return StreamingResponse(found.pieces, headers=headers)
 
     async def _payload(self, request: Request) -> Response:
         visit = self._visit(request)
         if visit.get("id") is not None:
             return _Forwarded(visit.calls, GET_SENT_PAYLOAD, message.payload_path(visit))
         return _Forwarded(visit.calls, operations.BY_OFFSET.payload, inbox.payload_path(visit))
+
+    async def _report(self, request: Request) -> Response:
+        visit = self._visit(request)
+        return _Forwarded(visit.calls, GET_REPORT, NOTHING, reports.query_of(visit))
 
     async def _events(self, request: Request) -> Response:
         """What happens, by which a page knows when to renew itself; nobody asked for it."""

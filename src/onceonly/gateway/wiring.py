@@ -58,6 +58,7 @@ from onceonly.gateway.relaying.transits import Transits
 from onceonly.gateway.relaying.upstream import Upstream
 from onceonly.gateway.relaying.whereabouts import Whereabouts
 from onceonly.gateway.reload import Reload
+from onceonly.gateway.reports import Reports
 from onceonly.gateway.shapes import record_shape
 from onceonly.gateway.surroundings import Surroundings
 from onceonly.gateway.tasks import Tasks
@@ -277,6 +278,9 @@ def _join_served(  # noqa: PLR0913 - because the API is the face of all these pa
         office=office,
         keys=_keys(configuration, office, tasks),
         reload=reload,
+        reports=Reports(
+            configuration.reports, lake=configuration.lake, party=str(configuration.party[0])
+        ),
         purge=purge,
         tasks=tasks,
         sent=SentMessages(desk),

@@ -123,6 +123,7 @@ def _configuration(machine: Machine, lines: tuple[Line, ...]) -> Configuration:
         api_token=None,
         store=Path(f"{name}.db"),
         backups=Path("backups"),
+        reports=Path("reports"),
         lake="lake",
         publish_interval_s=NEVER_S,
         payload_bytes_max=1 << 20,

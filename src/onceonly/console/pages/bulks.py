@@ -10,7 +10,15 @@ from typing import Any, Final
 
 import msgspec
 
-from onceonly.api.bulk import BulkDetail, BulkPath, BulkQuery, PrepareBulk, StartBulk, Where
+from onceonly.api.bulk import (
+    BulkDetail,
+    BulkItemQuery,
+    BulkPath,
+    BulkQuery,
+    PrepareBulk,
+    StartBulk,
+    Where,
+)
 from onceonly.api.bulk_operations import (
     GET_BULK,
     LIST_BULK_RESULTS,
@@ -32,16 +40,16 @@ _BAD: Final = 400
 
 
 async def bulks(visit: Visit) -> Shown:
-    """A page of them, in the order of their numbers."""
-    query = BulkQuery(after=visit.number("after"), limit=ROWS)
+    """A page of them, the latest first."""
+    query = BulkQuery(order="newest", after=visit.number("after"), limit=ROWS)
     page = await visit.calls.ask(LIST_BULKS, NOTHING, query)
     return Shown(
         template="bulks.html",
         title="Bulk actions",
         values={"page": page},
         twin=twin_of(LIST_BULKS, NOTHING, query),
-        command="onceonly bulk list",
-        is_live=True,
+        command="onceonly bulk list --newest",
+        is_live=not query.after,
     )
 
 
@@ -78,7 +86,7 @@ async def bulk(visit: Visit) -> Shown:
 async def _followed(
     visit: Visit, number: int, problem: str | None = None, status: int = 200
 ) -> Shown:
-    path, query = BulkPath(number=number), BulkQuery(after=visit.number("after"), limit=ROWS)
+    path, query = BulkPath(number=number), BulkItemQuery(after=visit.number("after"), limit=ROWS)
     found, results = await asyncio.gather(
         visit.calls.ask(GET_BULK, path, NOTHING),
         visit.calls.ask(LIST_BULK_RESULTS, path, query),

@@ -1,36 +1,59 @@
 """The inbox: what came, its payloads, and how far the application is."""
 
-from typing import Any
+from typing import Any, Final
 
 from onceonly.api import operations
 from onceonly.api.history import JournalQuery
 from onceonly.api.inbox import InboxQuery, OffsetPath, OffsetPayloadPath
 from onceonly.console import choices
 from onceonly.console.calls import NOTHING, twin_of
+from onceonly.console.columns import ListColumn, chosen
 from onceonly.console.page import ROWS, Shown, Visit, command
 from onceonly.console.timeline import steps_of
 from onceonly.console.words import PROCESSING_STATES
 
+COLUMNS: Final = (
+    ListColumn(name="offset", label="offset", style="n broad"),
+    ListColumn(name="processing", label="processing"),
+    ListColumn(name="message", label="message", is_always=True, style="name"),
+    ListColumn(name="from", label="from", style="name broad"),
+    ListColumn(name="agreement", label="agreement", is_usual=False, style="name"),
+    ListColumn(name="service", label="service, action", style="text broad"),
+    ListColumn(name="conversation", label="conversation", is_usual=False, style="name"),
+    ListColumn(name="answers", label="answers", is_usual=False, style="name"),
+    ListColumn(name="received", label="received", style="when"),
+    ListColumn(name="handed-over", label="handed over", is_usual=False, style="when"),
+    ListColumn(name="payloads", label="payloads", style="n broad"),
+    ListColumn(name="size", label="size", style="n broad"),
+)
 
-async def inbox(visit: Visit) -> Shown:
-    """A page of received messages, the latest first; all, or those in one processing state."""
+
+def query_of(visit: Visit, *, after: int, limit: int) -> InboxQuery:
+    """What the address asks of the API, the latest first: all, or what is so far processed."""
     wanted = visit.get("processing")
     processing: Any = wanted if wanted in PROCESSING_STATES else None
-    after = visit.number("after")
-    query = InboxQuery(order="newest", processing=processing, after=after, limit=ROWS)
+    return InboxQuery(order="newest", processing=processing, after=after, limit=limit)
+
+
+async def inbox(visit: Visit) -> Shown:
+    """A page of received messages; all, or those in one processing state."""
+    query = query_of(visit, after=visit.number("after"), limit=ROWS)
     page = await visit.calls.ask(operations.LIST_INBOX, NOTHING, query)
+    processing = () if query.processing is None else ("--processing", query.processing)
     return Shown(
         template="inbox.html",
         title="Inbox",
         values={
             "items": page.items,
             "older": page.next_after,
+            "is_cut": page.is_cut,
             "is_latest": not query.after,
-            "processing": processing,
+            "processing": query.processing,
+            "columns": chosen(visit, COLUMNS),
             "chips": tuple(PROCESSING_STATES),
         },
         twin=twin_of(operations.LIST_INBOX, NOTHING, query),
-        command="onceonly inbox list --newest",
+        command=command("onceonly", "inbox", "list", "--newest", *processing),
         is_live=not query.after,
     )
 

@@ -9,9 +9,14 @@ from onceonly.console.calls import NOTHING, twin_of
 from onceonly.console.page import ROWS, Shown, Visit, command
 
 
+def query_of(*, after: int, limit: int) -> JournalQuery:
+    """Every row, the latest first."""
+    return JournalQuery(order="newest", after=after, limit=limit)
+
+
 async def journal(visit: Visit) -> Shown:
     """A page of rows."""
-    query = JournalQuery(order="newest", after=visit.number("after"), limit=ROWS)
+    query = query_of(after=visit.number("after"), limit=ROWS)
     page = await visit.calls.ask(operations.LIST_JOURNAL, NOTHING, query)
     return Shown(
         template="journal.html",

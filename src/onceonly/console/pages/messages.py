@@ -1,16 +1,14 @@
-"""Outbound messages: the query line, its chips, a page of the list, and the list as a file."""
+"""Outbound messages: the query line, its chips, and a page of the list."""
 
-import csv
-import io
-from collections.abc import AsyncIterator
 from typing import Any, Final
 
 import msgspec
 
 from onceonly.api import counts, operations
-from onceonly.api.messages import MessageCriteria, MessagePage, MessagesQuery, OutboundMessage
+from onceonly.api.messages import MessageCriteria, MessagePage, MessagesQuery
 from onceonly.api.words import MessageState
 from onceonly.console.calls import NOTHING, ApiRefused, twin_of
+from onceonly.console.columns import ListColumn, chosen
 from onceonly.console.page import ROWS, Elsewhere, Shown, Visit, command
 from onceonly.console.query_line import LineError, QueryLine, read_line
 from onceonly.console.rendering import url
@@ -19,13 +17,26 @@ KEYS: Final = tuple(field.encode_name for field in msgspec.structs.fields(Messag
 """The keys of the query line: whatever the API can filter by."""
 STATES: Final[tuple[str, ...]] = MessageState.__args__  # type: ignore[attr-defined]  # because a Literal has them
 
-EXPORT_MAX: Final = 100_000
-"""Most messages of one file; more are for the lake's tables."""
-EXPORT_PAGE: Final = 1_000
 COLUMNS: Final = (
-    *("message_id", "state", "to", "agreement", "service", "action", "conversation"),
-    *("submitted_at", "settled_at", "attempt", "size_bytes", "error_code"),
+    ListColumn(name="state", label="state"),
+    ListColumn(name="error", label="error", is_usual=False),
+    ListColumn(name="message", label="message", is_always=True, style="name"),
+    ListColumn(name="to", label="to", style="name broad"),
+    ListColumn(name="agreement", label="agreement", is_usual=False, style="name"),
+    ListColumn(name="service", label="service, action", style="text broad"),
+    ListColumn(name="conversation", label="conversation", is_usual=False, style="name"),
+    ListColumn(name="submitted", label="submitted", style="when"),
+    ListColumn(name="settled", label="settled", is_usual=False, style="when"),
+    ListColumn(name="expires", label="expires", is_usual=False, style="when"),
+    ListColumn(name="sequence", label="sequence", is_usual=False, style="n"),
+    ListColumn(name="tries", label="tries", style="n broad"),
+    ListColumn(name="size", label="size", style="n broad"),
 )
+
+
+def line_of(visit: Visit) -> QueryLine:
+    """The line of the address. Raises `LineError`."""
+    return read_line(visit.query.get("q", ""), KEYS)
 
 
 def query_of(line: QueryLine, *, after: int, limit: int) -> MessagesQuery:
@@ -48,10 +59,10 @@ async def messages(visit: Visit) -> Shown:
     """A page of the messages that the line asks for."""
     text = visit.query.get("q", "")
     after, page, counted, problem = visit.number("after"), None, None, None
-    line = QueryLine()
+    line, columns = QueryLine(), chosen(visit, COLUMNS)
     query = MessagesQuery(after=after, limit=ROWS)
     try:
-        line = read_line(text, KEYS)
+        line = line_of(visit)
         query = query_of(line, after=after, limit=ROWS)
         page = await visit.calls.ask(operations.LIST_MESSAGES, NOTHING, query)
         if [one.message_id for one in page.messages] == [line.message_id]:
@@ -73,9 +84,10 @@ async def messages(visit: Visit) -> Shown:
             "page": page or MessagePage(messages=(), next_after=None),
             "counted": counted,
             "after": after,
-            "chips": tuple(_chip(line, state) for state in STATES),
+            "columns": columns,
+            "chips": tuple(_chip(line, state, columns.query) for state in STATES),
             "terms": tuple(
-                (key, value, url("messages", q=line.with_term(key, None).text or None))
+                (key, value, _found_by(line.with_term(key, None), columns.query))
                 for key, value in line.terms.items()
             ),
         },
@@ -86,49 +98,15 @@ async def messages(visit: Visit) -> Shown:
     )
 
 
-def _chip(line: QueryLine, state: str) -> tuple[str, str, bool]:
+def _chip(line: QueryLine, state: str, columns: str | None) -> tuple[str, str, bool]:
     is_on = line.terms.get("state") == state
-    return state, url("messages", q=line.with_term("state", None if is_on else state).text), is_on
+    return state, _found_by(line.with_term("state", None if is_on else state), columns), is_on
+
+
+def _found_by(line: QueryLine, columns: str | None) -> str:
+    return url("messages", q=line.text or None, columns=columns)
 
 
 def _options(line: QueryLine) -> list[str]:
     named = ((f"--{key.replace('_', '-')}", value) for key, value in line.terms.items())
     return [word for option in named for word in option]
-
-
-async def exported(visit: Visit, form: str) -> AsyncIterator[bytes]:
-    """The messages that the line asks for, as CSV or NDJSON, page by page.
-
-    Raises `LineError` and, with the first piece, `ApiRefused`.
-    """
-    line = read_line(visit.query.get("q", ""), KEYS)
-    written, after = 0, 0
-    if form == "csv":
-        yield _row(COLUMNS)
-    while written < EXPORT_MAX:
-        query = query_of(line, after=after, limit=EXPORT_PAGE)
-        page = await visit.calls.ask(operations.LIST_MESSAGES, NOTHING, query)
-        yield b"".join(_written(message, form) for message in page.messages)
-        written += len(page.messages)
-        if page.next_after is None:
-            return
-        after = page.next_after
-
-
-def _written(message: OutboundMessage, form: str) -> bytes:
-    if form != "csv":
-        return msgspec.json.encode(message) + b"\n"
-    shown = {"to": " ".join(message.to_ids)}
-    return _row(tuple(shown.get(name, getattr(message, name, "")) for name in COLUMNS))
-
-
-def _row(cells: tuple[Any, ...]) -> bytes:
-    line = io.StringIO()
-    csv.writer(line, lineterminator="\r\n").writerow(map(_cell, cells))
-    return line.getvalue().encode("utf-8", "backslashreplace")
-
-
-def _cell(value: Any) -> str:
-    """A spreadsheet would take a text that begins so for a formula, and a partner can choose it."""
-    text = "" if value is None else str(value)
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text

@@ -5,10 +5,12 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from onceonly.api import operations
-from onceonly.api.counters import Counters, CountersQuery
-from onceonly.api.counts import COUNT_INBOX
+from onceonly.api.counters import Counters
+from onceonly.api.counts import COUNT_INBOX, COUNT_MESSAGES
 from onceonly.api.history import JournalQuery, JournalRow
 from onceonly.api.inbox import InboxCriteria
+from onceonly.api.lists import Count
+from onceonly.api.messages import MessageCriteria
 from onceonly.api.operating import IncidentsQuery, PartnerPair
 from onceonly.api.watching import GET_COUNTERS
 from onceonly.console import plots, spans, words
@@ -56,10 +58,11 @@ async def overview(visit: Visit) -> Shown:
     ask = visit.calls.ask
     chosen = plots.range_of(visit.get("range"))
     drawn = plots.query_of(chosen, visit.now)
-    today = CountersQuery(since=visit.now.strftime("%Y-%m-%dT00:00:00Z"), step="hour")
-    counted, since_midnight, untaken = await asyncio.gather(
+    midnight = visit.now.strftime("%Y-%m-%dT00:00:00Z")
+    failed_today = MessageCriteria(state="failed", settled_since=midnight)
+    counted, failed, untaken = await asyncio.gather(
         ask(GET_COUNTERS, NOTHING, drawn),
-        ask(GET_COUNTERS, NOTHING, today),
+        ask(COUNT_MESSAGES, NOTHING, failed_today),
         ask(COUNT_INBOX, NOTHING, InboxCriteria(processing="not-started")),
     )
     metrics, pairs, incidents, rows = await asyncio.gather(
@@ -75,18 +78,16 @@ async def overview(visit: Visit) -> Shown:
         values={
             "numbers": (
                 *_under_way(counts, pairs.partners),
-                _number(
-                    since_midnight.together.failed,
+                _found(
+                    failed,
                     "failed today",
-                    "messages",
+                    url("messages", q=f"state:failed settled_since:{midnight}"),
                     tone="bad",
-                    q="state:failed",
                 ),
-                Number(
-                    count=_at_least(untaken.count, is_more=untaken.is_more),
-                    label="not taken by the application",
-                    url=url("inbox", processing="not-started"),
-                    tone="" if untaken.count else "good",
+                _found(
+                    untaken,
+                    "not taken by the application",
+                    url("inbox", processing="not-started"),
                 ),
             ),
             "plots": plots.plots_of(chosen, visit.now, counted),
@@ -131,8 +132,11 @@ def _number(count: int, label: str, path: str, tone: str = "", **query: str) -> 
     return Number(count=spans.count(count), label=label, url=url(path, **query), tone=shown)
 
 
-def _at_least(count: int, *, is_more: bool) -> str:
-    return f"{count}+" if is_more else str(count)
+def _found(counted: Count, label: str, address: str, tone: str = "") -> Number:
+    """What a count of the API says, which stops somewhere."""
+    count = spans.count(counted.count) + ("+" if counted.is_more else "")
+    shown = tone if counted.count or counted.is_more else "good"
+    return Number(count=count, label=label, url=address, tone=shown)
 
 
 def _is_troubled(pair: PartnerPair) -> bool:

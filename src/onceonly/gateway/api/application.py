@@ -80,6 +80,7 @@ from onceonly.gateway.api.reading import (
     too_large,
 )
 from onceonly.gateway.api.reload_calls import ReloadCalls
+from onceonly.gateway.api.report_calls import ReportCalls
 from onceonly.gateway.api.sent_calls import SentCalls, payload_answer
 from onceonly.gateway.api.served import Served
 from onceonly.gateway.api.serving import Asked, Call, calls_of, item_of, serves
@@ -111,6 +112,7 @@ class Api(
     BackupCalls,
     AlertCalls,
     FolderCalls,
+    ReportCalls,
     WebhookCalls,
     EventCalls,
     BulkCalls,

@@ -7,7 +7,7 @@ import msgspec
 
 from onceonly.api import bulk
 from onceonly.api import bulk_operations as operations
-from onceonly.api.bulk import BulkPath, BulkQuery, PrepareBulk, StartBulk
+from onceonly.api.bulk import BulkItemQuery, BulkPath, BulkQuery, PrepareBulk, StartBulk
 from onceonly.api.messages import MessageCriteria
 from onceonly.api.operation import Nothing
 from onceonly.gateway.api.answers import Answer, Json, ascii_json
@@ -57,8 +57,9 @@ class BulkCalls:
     @serves(operations.LIST_BULKS)
     def list_bulks(self, asked: Asked[Nothing, BulkQuery, Nothing]) -> Answer[bulk.BulkPage]:
         """What was prepared and is not forgotten."""
-        limit = page_limit(asked.query.limit)
-        found = self._served.bulks.list(asked.query.after, limit)
+        query, limit = asked.query, page_limit(asked.query.limit)
+        is_newest_first = query.order == "newest"
+        found = self._served.bulks.list(query.after, limit, is_newest_first=is_newest_first)
         next_after = found[-1].number if len(found) == limit else None
         return Json(bulk.BulkPage(bulks=tuple(map(_bulk, found)), next_after=next_after))
 
@@ -70,7 +71,7 @@ class BulkCalls:
 
     @serves(operations.LIST_BULK_RESULTS)
     def list_bulk_results(
-        self, asked: Asked[BulkPath, BulkQuery, Nothing]
+        self, asked: Asked[BulkPath, BulkItemQuery, Nothing]
     ) -> Answer[bulk.BulkItemPage]:
         """What became of each message."""
         limit = page_limit(asked.query.limit)

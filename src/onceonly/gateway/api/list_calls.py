@@ -78,11 +78,10 @@ class ListCalls:
         self, asked: Asked[Nothing, MessageCriteria, Nothing]
     ) -> Answer[lists.Count]:
         """How many outbound messages there are."""
-        return _counted(
-            self._served.store.snapshot().count_messages(
-                owned(message_filter(asked.query), asked.caller)
-            )
-        )
+        wanted = owned(message_filter(asked.query), asked.caller)
+        # A count that has to stop has then looked at the latest, which more likely ended since.
+        wanted = changed(wanted, is_newest_first=wanted.settled_since_at is not None)
+        return _counted(self._served.store.snapshot().count_messages(wanted))
 
     @serves(counts.COUNT_INBOX)
     def count_inbox(self, asked: Asked[Nothing, InboxCriteria, Nothing]) -> Answer[lists.Count]:
@@ -136,6 +135,8 @@ def message_filter(query: MessageCriteria) -> MessageFilter:
         id_prefix=query.id_prefix,
         since_at=since_at,
         until_at=until_at,
+        settled_since_at=_instant(query.settled_since),
+        settled_until_at=_instant(query.settled_until),
     )
 
 

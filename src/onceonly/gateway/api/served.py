@@ -18,6 +18,7 @@ from onceonly.gateway.office import Office
 from onceonly.gateway.outside import Outside
 from onceonly.gateway.purge import Purge
 from onceonly.gateway.reload import Reload
+from onceonly.gateway.reports import Reports
 from onceonly.gateway.tasks import Tasks
 from onceonly.store.contract.store import Store
 from onceonly.store.spool import Spool
@@ -40,6 +41,7 @@ class Served:
     office: Office
     keys: Keys
     reload: Reload
+    reports: Reports
     purge: Purge
     tasks: Tasks
     sent: SentMessages

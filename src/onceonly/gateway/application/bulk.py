@@ -151,9 +151,9 @@ class Bulks:
         """`samples`, read in a thread."""
         return await asyncio.to_thread(self.samples, number)
 
-    def list(self, after: int, limit: int) -> Sequence[Bulk]:
-        """Bulk actions above a number, in order."""
-        return self._snapshot.list_bulks(after, limit)
+    def list(self, after: int, limit: int, *, is_newest_first: bool = False) -> Sequence[Bulk]:
+        """Bulk actions that come after a number, 0 for all, in order."""
+        return self._snapshot.list_bulks(after, limit, is_newest_first=is_newest_first)
 
     def results(self, number: int, after: int, limit: int) -> Sequence[BulkItem]:
         """What became of its messages. Raises `LocalError` (NotFound)."""

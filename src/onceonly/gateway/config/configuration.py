@@ -68,6 +68,8 @@ class Configuration:
     store: Path
     backups: Path
     """Where backups of the store are made, a folder each."""
+    reports: Path
+    """Where reports are that the API and the console show."""
     lake: str
     publish_interval_s: int
     payload_bytes_max: int
@@ -157,6 +159,7 @@ def read_configuration(path: Path) -> Configuration:
         api_token=gateway["api_token"],
         store=directory / gateway["store"],
         backups=directory / (gateway["backups"] or f"{gateway['store']}-backups"),
+        reports=directory / gateway["reports"],
         lake=_lake_location(gateway["lake"], directory),
         publish_interval_s=gateway["publish_interval"],
         payload_bytes_max=gateway["payload_bytes_max"],

@@ -113,6 +113,15 @@ GATEWAY_KEYS = table_of(
         default_text="`store` with `-backups` at its end",
     ),
     Key(
+        "reports",
+        read.text,
+        "a path",
+        "Folder of reports, relative to this file: what `onceonly lake report` and its like write "
+        "there, the API and the console show. The gateway only reads it.",
+        default="reports",
+        default_text='`"reports"`',
+    ),
+    Key(
         "log_file",
         read.text,
         "a path",

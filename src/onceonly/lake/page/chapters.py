@@ -4,8 +4,10 @@ Knows findings and in which order they are shown; no Spark. Everything that came
 a configuration is text (`markup`), never markup.
 """
 
+import json
 from collections.abc import Callable
 from functools import partial
+from html import escape
 from importlib.resources import files
 from typing import Final, NamedTuple
 
@@ -44,6 +46,10 @@ _HEAD: Final = (
     "content=\"default-src 'none'; style-src 'unsafe-inline'\">"
     "<title>onceonly: did the promise hold?</title>"
 )
+
+
+PARTIES_TOLD: Final = 20
+"""Most parties that the page names to programs."""
 
 
 class Chapter(NamedTuple):
@@ -138,7 +144,20 @@ def render(found: Findings) -> str:
     style += _on_every_sheet(found.judged)
     skip = tag("a", "To what there is to act on", href="#act", kind="skip")
     body = f"<body>{skip}{tag('main', *parts)}</body></html>\n"
-    return f"{_HEAD}<style>{style}</style></head>{body}"
+    return f"{_HEAD}{_in_numbers(found.judged)}<style>{style}</style></head>{body}"
+
+
+def _in_numbers(judged: Judged) -> str:
+    """What the page says, for programs: the console lists reports with it."""
+    numbers = {
+        "as_of": judged.as_of,
+        "parties": sorted(str(one["party"]) for one in judged.journals)[:PARTIES_TOLD],
+        "messages": judged.messages,
+        "verdicts": {name: count for name, count in judged.verdicts.items() if count},
+        "differences": judged.differences,
+        "invariants": {line.name: line.breaches for line in judged.invariants},
+    }
+    return f'<meta name="onceonly-report" content="{escape(json.dumps(numbers))}">'
 
 
 def _part(anchor: str, title: str, content: Html) -> Html:

@@ -91,8 +91,10 @@ class BulkSnapshot(Protocol):
         """The bulk action of this number."""
         ...
 
-    def list_bulks(self, after: int, limit: int) -> Sequence[Bulk]:
-        """Bulk actions with a number above `after`, in order."""
+    def list_bulks(
+        self, after: int, limit: int, *, is_newest_first: bool = False
+    ) -> Sequence[Bulk]:
+        """Bulk actions that come after the number, 0 for all: above it, or below it."""
         ...
 
     def list_running_bulks(self) -> Sequence[Bulk]:

@@ -212,7 +212,10 @@ class Excerpt(Word, kw_only=True):
 
 
 class MessageFilter(Excerpt, kw_only=True):
-    """Which outbound messages to list; None means any. Instants are those of the submission."""
+    """Which outbound messages to list; None means any.
+
+    `since_at` and `until_at` are about the submission, the other instants about its end.
+    """
 
     status: OutboundStatus | None = None
     to_party: str | None = None
@@ -227,6 +230,10 @@ class MessageFilter(Excerpt, kw_only=True):
     error_code: ErrorCode | None = None
     id_prefix: str | None = None
     """How the MessageId begins."""
+    settled_since_at: int | None = None
+    """No messages without an end, or with one before this instant."""
+    settled_until_at: int | None = None
+    """No messages without an end, or with one from this instant on."""
 
 
 class Page(Word):

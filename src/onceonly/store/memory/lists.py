@@ -123,7 +123,16 @@ def _fits(row: OutboundRow, wanted: MessageFilter) -> bool:
         and wanted.error_code in (None, row.state.error_code)
         and message.message_id.startswith(wanted.id_prefix or "")
         and _is_in_time(row.submitted_at, wanted)
+        and _has_ended(row.settled_at, wanted)
     )
+
+
+def _has_ended(at: int | None, wanted: MessageFilter) -> bool:
+    """Whether a message that ended then, or never, ended in the time that is wanted."""
+    since_at, until_at = wanted.settled_since_at, wanted.settled_until_at
+    if at is None:
+        return since_at is None and until_at is None
+    return (since_at is None or at >= since_at) and (until_at is None or at < until_at)
 
 
 def _is_of_agreement(agreement_id: str | None, wanted: OfAgreements[Any]) -> bool:

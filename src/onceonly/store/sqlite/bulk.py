@@ -11,6 +11,7 @@ from typing import Any
 from onceonly.store.contract.bulk import Bulk, BulkAction, BulkItem, BulkState, ItemOutcome
 from onceonly.store.sqlite.asking import SqliteQuestions
 from onceonly.store.sqlite.later import SqliteLater
+from onceonly.store.sqlite.listing import NUMBER_MAX
 
 
 class SqliteBulkReading(SqliteQuestions):
@@ -20,8 +21,14 @@ class SqliteBulkReading(SqliteQuestions):
         row = self._get("find_bulk", number)
         return None if row is None else _to_bulk(row)
 
-    def list_bulks(self, after: int, limit: int) -> Sequence[Bulk]:
-        return [_to_bulk(row) for row in self._list("list_bulks", after, limit)]
+    def list_bulks(
+        self, after: int, limit: int, *, is_newest_first: bool = False
+    ) -> Sequence[Bulk]:
+        if is_newest_first:
+            rows = self._list("list_newest_bulks", after or NUMBER_MAX, limit)
+        else:
+            rows = self._list("list_bulks", after, limit)
+        return [_to_bulk(row) for row in rows]
 
     def list_running_bulks(self) -> Sequence[Bulk]:
         return [_to_bulk(row) for row in self._list("list_running_bulks")]

@@ -61,6 +61,8 @@ _OF_MESSAGES: Final = {
     "id_prefix": "message_id >= :id_prefix AND message_id < :id_end",
     "since_at": "submitted_at >= :since_at",
     "until_at": "submitted_at < :until_at",
+    "settled_since_at": "settled_at >= :settled_since_at",
+    "settled_until_at": "settled_at < :settled_until_at",
 }
 """What a row of a list meets that is asked for by this criterion."""
 
@@ -270,14 +272,23 @@ class SqliteLists(SqliteQuestions):
             found = self._list("gather_by_id", *bounds, most)
             if len(found) < most:
                 return _numbers(found)
+        if wanted.settled_since_at is not None or wanted.settled_until_at is not None:
+            return self._gather_ended(wanted)
         if wanted.error_code is not None or wanted.status not in (None, *_DELIVERED):
             return None
         return self._gather_agreements(wanted)
 
+    def _gather_ended(self, wanted: MessageFilter) -> Sequence[int] | None:
+        """Positions of what ended in the time that is asked for, if they are few."""
+        times = _bounds(wanted.settled_since_at, wanted.settled_until_at)
+        names, most = _agreements_of(wanted), wanted.rows_max + 1
+        if names is None:
+            names = _texts(self._list("list_ended_agreements"))
+        found = self._list("gather_ended", json.dumps(names), *times, most)
+        return None if len(found) == most else _numbers(found)
+
     def _gather_agreements(self, wanted: MessageFilter) -> Sequence[int] | None:
-        names, most = wanted.agreement_ids, wanted.rows_max + 1
-        if wanted.agreement_id is not None:
-            names = (wanted.agreement_id,)
+        names, most = _agreements_of(wanted), wanted.rows_max + 1
         if names is None:
             return None
         settled = self._list("gather_settled", json.dumps(names), most)
@@ -297,8 +308,7 @@ class SqliteLists(SqliteQuestions):
         within = range_of(wanted)
         if name is None or (wanted.since_at is None and wanted.until_at is None):
             return [within]
-        since_at = -INSTANT_MAX if wanted.since_at is None else wanted.since_at
-        until_at = INSTANT_MAX if wanted.until_at is None else wanted.until_at
+        since_at, until_at = _bounds(wanted.since_at, wanted.until_at)
         # The last one first: a stretch that ends in between is then read as one that has not ended.
         last = self._get("last_stretch", name)
         stretches = _numbers(self._list("list_stretches", name, since_at, until_at))
@@ -362,5 +372,20 @@ def _bindings(criteria: Mapping[str, Any]) -> dict[str, Any]:
     return bindings
 
 
+def _agreements_of(wanted: MessageFilter) -> Sequence[str] | None:
+    """The agreements that are asked for; None means any."""
+    return wanted.agreement_ids if wanted.agreement_id is None else (wanted.agreement_id,)
+
+
+def _bounds(since_at: int | None, until_at: int | None) -> tuple[int, int]:
+    """A range of time with both ends."""
+    first = -INSTANT_MAX if since_at is None else since_at
+    return first, INSTANT_MAX if until_at is None else until_at
+
+
 def _numbers(rows: Sequence[Any]) -> list[int]:
     return [number for (number,) in rows]
+
+
+def _texts(rows: Sequence[Any]) -> list[str]:
+    return [text for (text,) in rows]

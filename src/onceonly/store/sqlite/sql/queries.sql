@@ -112,6 +112,21 @@ SELECT position FROM outbound INDEXED BY sqlite_autoindex_outbound_1
 SELECT position FROM outbound INDEXED BY outbound_settled
   WHERE agreement_id IN (SELECT value FROM json_each(?)) AND settled_at IS NOT NULL LIMIT ?
 
+-- name: list_ended_agreements
+WITH RECURSIVE known (agreement_id) AS (
+  SELECT min(agreement_id) FROM outbound INDEXED BY outbound_settled WHERE settled_at IS NOT NULL
+  UNION ALL
+  SELECT (SELECT min(agreement_id) FROM outbound INDEXED BY outbound_settled
+      WHERE agreement_id > known.agreement_id AND settled_at IS NOT NULL)
+    FROM known WHERE agreement_id IS NOT NULL)
+SELECT agreement_id FROM known WHERE agreement_id IS NOT NULL
+
+-- name: gather_ended
+SELECT position FROM outbound INDEXED BY outbound_settled
+  WHERE agreement_id IN (SELECT value FROM json_each(?1)) AND settled_at >= ?2 AND settled_at < ?3
+    AND settled_at IS NOT NULL
+  LIMIT ?4
+
 -- name: gather_waiting
 SELECT position, agreement_id FROM outbound INDEXED BY outbound_by_status
   WHERE status IN ('queued', 'sending', 'in_doubt') AND status <> 'acknowledged'
@@ -930,6 +945,11 @@ SELECT number, action, reason, query, state, prepared_at, started_at, finished_a
 SELECT number, action, reason, query, state, prepared_at, started_at, finished_at, items, done,
     skipped, failed
   FROM bulk WHERE number > ? ORDER BY number LIMIT ?
+
+-- name: list_newest_bulks
+SELECT number, action, reason, query, state, prepared_at, started_at, finished_at, items, done,
+    skipped, failed
+  FROM bulk WHERE number < ? ORDER BY number DESC LIMIT ?
 
 -- name: list_running_bulks
 SELECT number, action, reason, query, state, prepared_at, started_at, finished_at, items, done,

@@ -1,0 +1,73 @@
+"""Calls about reports, and about what is published for them."""
+
+from typing import Final
+
+from starlette.responses import StreamingResponse
+
+from onceonly.api import report_operations as operations
+from onceonly.api import reports
+from onceonly.api.operation import Nothing
+from onceonly.gateway.api.answers import UNKNOWN_TYPE, Answer, Json
+from onceonly.gateway.api.served import Served
+from onceonly.gateway.api.serving import Asked, serves
+from onceonly.message.printable import printable
+
+_PAGE: Final = "text/html; charset=utf-8"
+_TYPES: Final = {
+    "html": _PAGE,
+    "json": "application/json",
+    "csv": "text/csv; charset=utf-8",
+    "txt": "text/plain; charset=utf-8",
+    "svg": "image/svg+xml",
+    "png": "image/png",
+    "pdf": "application/pdf",
+}
+SANDBOX: Final = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+"""Of a page that somebody else wrote: nothing runs, is fetched or sent, and it has no origin."""
+
+
+class ReportCalls:
+    """The routes under /v1/reports, of the API that has them.
+
+    Methods that are no coroutines read files: the API runs them in threads.
+    """
+
+    _served: Served
+
+    @serves(operations.LIST_REPORTS)
+    def list_reports(self, asked: Asked[Nothing, Nothing, Nothing]) -> Answer[reports.ReportList]:
+        """What is in the folder, and in the lake."""
+        del asked
+        known, trouble = self._served.reports, None
+        found: tuple[tuple[reports.Report, ...], bool] = ((), False)
+        try:
+            listed, is_cut = known.find()
+            found = tuple(listed), is_cut
+        except OSError as error:
+            trouble = printable(f"{known.folder}: {error.strerror}")
+        journal = known.journal(
+            last_seq=self._served.store.snapshot().last_seq(),
+            published_seq=self._served.conditions.published_seq(),
+        )
+        return Json(
+            reports.ReportList(
+                folder=str(known.folder),
+                trouble=trouble,
+                reports=found[0],
+                is_cut=found[1],
+                journal=journal,
+            )
+        )
+
+    @serves(operations.GET_REPORT)
+    def get_report(self, asked: Asked[Nothing, reports.ReportQuery, Nothing]) -> Answer[bytes]:
+        """The bytes of one file; only a page is shown by a browser, and everything else is kept."""
+        found = self._served.reports.open(asked.query.path)
+        media = _TYPES.get(found.name.rpartition(".")[2].lower(), UNKNOWN_TYPE)
+        headers = {
+            "content-type": media,
+            "content-disposition": "inline" if media == _PAGE else "attachment",
+            "content-security-policy": SANDBOX,
+            "content-length": str(found.size_bytes),
+        }
+        return StreamingResponse(found.pieces, headers=headers)
