@@ -88,7 +88,8 @@ def check(config: Path | None) -> None:
     waits that were agreed, and the transports' own. The bytes of a large document take their time
     besides.
     """
-    from onceonly.gateway.checkup import problems_of, store_line, verdict_of, warnings_of  # noqa: PLC0415 - because --help must stay quick
+    from onceonly.gateway.checkup import problems_of, store_line, warnings_of  # noqa: PLC0415 - because --help must stay quick
+    from onceonly.gateway.worst_case import verdict_of  # noqa: PLC0415 - because --help must stay quick
 
     configuration = load_configuration(config)
     problems = [f"{configuration.path}: {problem}" for problem in problems_of(configuration)]
