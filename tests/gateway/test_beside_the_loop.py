@@ -69,6 +69,7 @@ async def gated(tmp_path, peer, monkeypatch):
 
 def path_of(operation: AnyOperation) -> str:
     path = operation.path.replace("{message_id}", M).replace("{job}", "job-1")
+    path = path.replace("{agreement}", "tpa-ab-1")
     path = path.replace("{offset}", "1").replace("{n}", "0").replace("{number}", "1")
     return f"{path}?message_id={M}" if "/items" in path and "/1" not in path else path
 

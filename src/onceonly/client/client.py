@@ -62,6 +62,7 @@ from onceonly.api.purge import PurgeBegun, PurgePreview
 from onceonly.api.sent import SentPayloadPath
 from onceonly.api.watching import GET_SENT_PAYLOAD
 from onceonly.api.words import ProcessingState
+from onceonly.client.agreements import AgreementMethods
 from onceonly.client.alerts import AlertMethods
 from onceonly.client.call import (
     HttpCall,
@@ -97,6 +98,7 @@ class End(NamedTuple):
 
 
 class Client(
+    AgreementMethods,
     AlertMethods,
     ListMethods,
     BulkMethods,

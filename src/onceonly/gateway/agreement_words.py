@@ -94,6 +94,21 @@ def _tries(agreement: Agreement) -> Iterator[str]:
     yield from _end(terms, found)
 
 
+def longest_of(found: WorstCase) -> str:
+    """How long it takes at most until the end of a message is known, and what that is made of."""
+    if found.agreed_s is None:
+        return "as long as it takes"
+    if found.within_s == 0 or found.within_s is None:
+        return "nothing is waited for"
+    if found.is_ended_by_time:
+        return f"at most {span(found.within_s)}, when the time of the message has passed"
+    waits = ", ".join(
+        f"{wait.times} × {span(wait.each_s)} {f'to send by {wait.by}' if wait.by else wait.key}"  # noqa: RUF001 - because it is the sign of multiplication
+        for wait in found.waits
+    )
+    return f"at most {span(found.within_s)}: {waits}"
+
+
 def _times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
 

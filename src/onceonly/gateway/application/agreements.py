@@ -9,7 +9,7 @@ from typing import Any, Final
 from onceonly.api import agreements as api
 from onceonly.api.certificates import UsedCertificate
 from onceonly.gateway.agreement_findings import findings_of
-from onceonly.gateway.agreement_words import directions_of, words_of
+from onceonly.gateway.agreement_words import directions_of, longest_of, words_of
 from onceonly.gateway.application.certificates import used_certificates
 from onceonly.gateway.caller import Caller
 from onceonly.gateway.config import Configuration
@@ -19,7 +19,7 @@ from onceonly.gateway.desk import Desk
 from onceonly.gateway.reload import AgreementDifference, Reload
 from onceonly.gateway.seen_certificates import SeenCertificates
 from onceonly.gateway.shapes import text_of, word
-from onceonly.gateway.worst_case import misfits_of, verdict_of, worst_case_of
+from onceonly.gateway.worst_case import misfits_of, worst_case_of
 from onceonly.message.agreement import Agreement
 from onceonly.message.errors import LocalError
 from onceonly.protocol.sending import OutboundStatus
@@ -286,7 +286,7 @@ def _worst_case(one: Agreement) -> api.WorstCaseTime:
         )
         begins_s += wait.all_s
     return api.WorstCaseTime(
-        words=verdict_of(one),
+        words=longest_of(found),
         waits=tuple(waits),
         tries_s=found.tries_s,
         within_s=found.within_s,
