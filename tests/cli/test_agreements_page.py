@@ -63,7 +63,7 @@ async def test_an_agreement_is_shown_in_words(run, gateway, peer):
     )
     assert "after 30 s, then every 20 min." in said
     assert "* If the tries are used up, later messages wait, so that the order is kept" in said
-    assert "longest    at most 1 h 2 min: 1 × 30 s timeout, 3 × 20 min retry_interval, 4 × " in said
+    assert "longest    at most 1 h 2 min: 1 x 30 s timeout, 3 x 20 min retry_interval, 4 x " in said
     assert "messages   none without an end" in said
     result = await run("agreement", "show", "nothing")
     assert (result.exit_code, result.stdout) == (Exit.NOT_FOUND, "")

@@ -43,7 +43,9 @@ from onceonly.console.calls import NOTHING, ApiRefused, Application, Calls, OnBe
 from onceonly.console.deeds import DEEDS, SUBJECTS, Deed
 from onceonly.console.page import Elsewhere, Shown, Visit
 from onceonly.console.pages import (
+    agreements,
     bulks,
+    certificates,
     doubts,
     exceptions,
     inbox,
@@ -82,6 +84,9 @@ PAGES: Final[Mapping[str, Callable[[Visit], Awaitable[Shown]]]] = {
     "doubts": doubts.doubts,
     "partners": partners.partners,
     "partner": partners.partner,
+    "agreements": agreements.agreements,
+    "agreement": agreements.agreement,
+    "certificates": certificates.certificates,
     "inbox": inbox.inbox,
     "item": inbox.item,
     "trouble": trouble.trouble,
@@ -102,15 +107,18 @@ NAVIGATION: Final = (
     ("doubts", "In doubt"),
     ("inbox", "Inbox"),
     ("partners", "Partners"),
+    ("agreements", "Agreements"),
     ("trouble", "Trouble"),
     ("exceptions", "Exceptions"),
     ("bulks", "Bulk actions"),
     ("jobs", "Jobs"),
     ("journal", "Journal"),
+    ("certificates", "Certificates"),
     ("keys", "Keys"),
     ("system", "System"),
 )
 PARENTS: Final = {
+    "agreement": "agreements",
     "audit": "journal",
     "bulk": "bulks",
     "new-bulk": "messages",

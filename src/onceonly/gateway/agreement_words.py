@@ -6,6 +6,7 @@ Each sentence says what the terms mean together, and not which key says so.
 from collections.abc import Collection, Iterator
 
 from onceonly.console.spans import size, span
+from onceonly.gateway.config.values import ENTRANCES
 from onceonly.gateway.worst_case import WorstCase, worst_case_of
 from onceonly.message.agreement import Agreement
 from onceonly.message.message import DeliverySemantics, ReliableMessagingMethod
@@ -103,7 +104,7 @@ def longest_of(found: WorstCase) -> str:
     if found.is_ended_by_time:
         return f"at most {span(found.within_s)}, when the time of the message has passed"
     waits = ", ".join(
-        f"{wait.times} × {span(wait.each_s)} {f'to send by {wait.by}' if wait.by else wait.key}"  # noqa: RUF001 - because it is the sign of multiplication
+        f"{wait.times} x {span(wait.each_s)} {f'to send by {wait.by}' if wait.by else wait.key}"
         for wait in found.waits
     )
     return f"at most {span(found.within_s)}: {waits}"
@@ -201,7 +202,12 @@ def _callers(agreement: Agreement) -> str:
             "or the trusted certificates keep him out."
         )
     one = "the certificate" if count == 1 else f"one of the {count} certificates"
-    return f"Only who shows {one} of the agreement may speak in the partner's name{by}."
+    return (
+        f"Only a caller that shows {one} of the agreement may speak in the partner's name; it may "
+        f"come by {' or '.join(entrances)}."
+        if entrances
+        else f"Only a caller that shows {one} of the agreement may speak in the partner's name."
+    )
 
 
 def _intermediary(terms: DeliveryTerms) -> Iterator[str]:
@@ -228,6 +234,7 @@ def directions_of(
         yield "out", "errors, where a message asks for it", agreement.error_to
     if agreement.validator:
         yield "out", "our application, asked whether content is valid", agreement.validator
+    entrances = agreement.entrances or (("https",) if agreement.caller_certificate else ENTRANCES)
     for uri in sorted(our_uris):
-        if not agreement.entrances or entrance_of(uri) in agreement.entrances:
+        if entrance_of(uri) in entrances:
             yield "in", "what the partner sends", uri

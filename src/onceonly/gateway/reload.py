@@ -279,15 +279,19 @@ def agreed_in(configuration: Configuration) -> dict[str, Terms]:
 def _agreements_changed(
     running: Configuration, wanted: Configuration
 ) -> Iterator[AgreementDifference]:
-    before, after = agreed_in(running), agreed_in(wanted)
+    before = {one.id: one for one in running.agreements}
+    after = {one.id: one for one in wanted.agreements}
     for name in sorted(before.keys() | after.keys()):
         if name not in before:
             yield AgreementDifference(name, AgreementStep.ADDED)
         elif name not in after:
             yield AgreementDifference(name, AgreementStep.REMOVED)
         elif before[name] != after[name]:
-            terms = differences_of(before[name], after[name])
-            yield AgreementDifference(name, AgreementStep.CHANGED, terms)
+            one, other = (
+                effective(found[name], configuration.agreement_tables.get(name))
+                for found, configuration in ((before, running), (after, wanted))
+            )
+            yield AgreementDifference(name, AgreementStep.CHANGED, differences_of(one, other))
 
 
 def certificates_digest(configuration: Configuration) -> str:

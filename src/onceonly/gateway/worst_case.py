@@ -33,7 +33,8 @@ class WorstCase(Word, kw_only=True):
     """How long it can take, and of what that is made."""
 
     waits: tuple[Wait, ...] = ()
-    """Empty where nothing is waited for, or where only time ends the message."""
+    """Empty where nothing is waited for, or for ever; until the message expires, where only that
+    ends it."""
     agreed_s: int | None
     """Of these, the agreed waits; None: there is no bound (R-17)."""
     tries_s: int | None
@@ -61,8 +62,13 @@ def worst_case_of(agreement: Agreement) -> WorstCase:
     lives_s = min(terms.time_to_live_s or terms.persist_duration_s, terms.persist_duration_s)
     if agreed_s == 0:
         return WorstCase(agreed_s=0, tries_s=0, lives_s=lives_s)
-    if agreed_s is None or terms.retries is None or not terms.is_acknowledged:
+    if agreed_s is None or not terms.is_acknowledged:
         return WorstCase(agreed_s=agreed_s, tries_s=None, lives_s=lives_s)
+    if terms.retries is None:
+        more = max(0, -((terms.timeout_s - lives_s) // terms.retry_interval_s))
+        again = [Wait("retry_interval", more, terms.retry_interval_s)] if more else []
+        waits = [Wait("timeout", 1, terms.timeout_s), *again]
+        return WorstCase(waits=tuple(waits), agreed_s=agreed_s, tries_s=None, lives_s=lives_s)
     waits = [Wait("timeout", 1, terms.timeout_s)]
     if terms.retries:
         waits.append(Wait("retry_interval", terms.retries, terms.retry_interval_s))
@@ -90,7 +96,7 @@ def verdict_of(agreement: Agreement) -> str:
 def misfits_of(agreement: Agreement) -> Iterator[str]:
     """Where these times do not fit each other, though none is refused."""
     found, terms = worst_case_of(agreement), agreement.terms
-    if found.waits and found.is_ended_by_time and found.tries_s is not None:
+    if found.tries_s is not None and found.is_ended_by_time:
         key = "persist_duration" if terms.time_to_live_s is None else "time_to_live"
         yield (
             f"{key} ({found.lives_s} s) ends a message before all its tries can be made, which "

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from onceonly.api import agreements as api
 from onceonly.api.certificates import UsedCertificate
+from onceonly.api.fields import NUMBER_MAX
 from onceonly.gateway.agreement_findings import findings_of
 from onceonly.gateway.agreement_words import directions_of, longest_of, words_of
 from onceonly.gateway.application.certificates import used_certificates
@@ -84,7 +85,7 @@ class KnownAgreements:
     def detail(self, agreement_id: str) -> api.AgreementDetail:
         """One agreement. Raises `LocalError` (NotFound)."""
         snapshot = self._desk.snapshot()
-        one, last = self._configured(agreement_id), _last(snapshot).get(agreement_id)
+        one, last = self.find(agreement_id), _last_of(snapshot, agreement_id)
         if one is None and last is None:
             raise unknown_agreement(agreement_id)
         counts, is_cut = {}, False
@@ -129,7 +130,7 @@ class KnownAgreements:
         if isinstance(snapshot, AgreementSnapshot):
             # One more, with which the last one of the page is compared.
             rows = [*snapshot.list_agreement_changes(agreement_id, query.before, limit + 1)]
-        if not rows and self._configured(agreement_id) is None:
+        if not rows and self.find(agreement_id) is None:
             raise unknown_agreement(agreement_id)
         befores = [*rows[1:], None]
         shown = [_past(row, before) for row, before in zip(rows, befores, strict=True)][:limit]
@@ -147,7 +148,7 @@ class KnownAgreements:
             for one in found.agreements
             if caller.owns(one.id) and agreement_id in (None, one.id)
         )
-        if agreement_id is not None and not own and self._configured(agreement_id) is None:
+        if agreement_id is not None and not own and self.find(agreement_id) is None:
             raise unknown_agreement(agreement_id)
         is_refused = bool(found.problem or found.needs_restart or found.blocked)
         if caller.agreement_ids is not None:
@@ -171,10 +172,6 @@ class KnownAgreements:
             agreements=own,
         )
 
-    def _configured(self, agreement_id: str) -> Agreement | None:
-        found = (one for one in self._running.agreements if one.id == agreement_id)
-        return next(found, None)
-
     def _is_route(self, name: str) -> bool:
         return any(route.id == name for route in self._running.routes)
 
@@ -189,7 +186,7 @@ class KnownAgreements:
         self, name: str, last: AgreementChange | None, counts: Mapping[str, int]
     ) -> dict[str, Any]:
         """The members of `AgreementSummary`."""
-        one, table = self._configured(name), self._running.agreement_tables.get(name)
+        one, table = self.find(name), self._running.agreement_tables.get(name)
         is_noted = last is not None and (one is None) is (last.change is AgreementStep.REMOVED)
         return {
             "agreement": name,
@@ -210,6 +207,12 @@ def _last(snapshot: Snapshot) -> dict[str, AgreementChange]:
     if not isinstance(snapshot, AgreementSnapshot):
         return {}
     return {one.agreement_id: one for one in snapshot.list_last_agreement_changes()}
+
+
+def _last_of(snapshot: Snapshot, agreement_id: str) -> AgreementChange | None:
+    if not isinstance(snapshot, AgreementSnapshot):
+        return None
+    return next(iter(snapshot.list_agreement_changes(agreement_id, NUMBER_MAX, 1)), None)
 
 
 def _unsettled(snapshot: Snapshot) -> Mapping[str, Mapping[str, int]]:
