@@ -84,14 +84,15 @@ def _tries(agreement: Agreement) -> Iterator[str]:
     elif terms.retries == 0:
         yield f"A message is sent once. The partner has {span(terms.timeout_s)} to acknowledge it."
     else:
-        often = "" if terms.retries is None else f" up to {_times(terms.retries)}"
+        often = "" if terms.retries is None else f" {_at_most(terms.retries)}"
+        when = f"the first time after {span(terms.timeout_s)}, then every "
+        when += span(terms.retry_interval_s)
+        if terms.retries == 1:
+            when = f"after {span(terms.timeout_s)}; then {span(terms.retry_interval_s)} are waited"
         until = " until it is acknowledged or expires" if terms.retries is None else ""
         if terms.semantics is DeliverySemantics.EXACTLY_ONCE:
             until = " until it is acknowledged"
-        yield (
-            f"A message that is not acknowledged is sent again{often}{until}: the first time after "
-            f"{span(terms.timeout_s)}, then every {span(terms.retry_interval_s)}."
-        )
+        yield (f"A message that is not acknowledged is sent again{often}{until}: {when}.")
     yield from _end(terms, found)
 
 
@@ -110,8 +111,8 @@ def longest_of(found: WorstCase) -> str:
     return f"at most {span(found.within_s)}: {waits}"
 
 
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count} times"
+def _at_most(count: int) -> str:
+    return "once" if count == 1 else f"up to {count} times"
 
 
 def _end(terms: DeliveryTerms, found: WorstCase) -> Iterator[str]:
@@ -161,7 +162,7 @@ def _after_the_last_try(terms: DeliveryTerms) -> Iterator[str]:
     recovery = terms.recovery
     if recovery.inquires:
         yield (
-            f"Then the partner is asked up to {_times(recovery.inquiries)} whether it has the "
+            f"Then the partner is asked {_at_most(recovery.inquiries)} whether it has the "
             f"message. If it has not, {_REMEDIES[recovery.when_not_received]}."
         )
 

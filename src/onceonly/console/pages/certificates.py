@@ -23,7 +23,7 @@ class Month(Word, kw_only=True):
     name: str
 
 
-class End(Word, kw_only=True):
+class CertificateMark(Word, kw_only=True):
     """The end of one certificate in the calendar."""
 
     x: float
@@ -76,11 +76,11 @@ def place_of(moment: datetime, now: datetime) -> float | None:
     return round(WIDE * (months + (moment.day - 0.5) / days) / MONTHS, 1)
 
 
-def ends_of(found: tuple[UsedCertificate, ...], now: datetime) -> Iterator[End]:
+def ends_of(found: tuple[UsedCertificate, ...], now: datetime) -> Iterator[CertificateMark]:
     """Every end that is in the calendar."""
     for one in found:
         if one.valid_until is not None:
             x = place_of(spans.moment(one.valid_until), now)
             if x is not None:
                 label = f"{one.subject}, {one.valid_until[:10]}"
-                yield End(x=x, level=one.level, label=label)
+                yield CertificateMark(x=x, level=one.level, label=label)

@@ -106,7 +106,7 @@ class KnownAgreements:
             our_ids=tuple(map(str, one.our_ids)),
             their_ids=tuple(map(str, one.their_ids)),
             words=words_of(one),
-            worst_case=_worst_case(one),
+            worst_case=worst_case_shape(one),
             addresses=tuple(
                 api.AgreementAddress(direction=direction, what=what, address=address)  # type: ignore[arg-type]  # because it is one of both words
                 for direction, what, address in directions_of(one, self._desk.house.uris)
@@ -274,7 +274,8 @@ def _terms(terms: Terms, places: Mapping[str, str]) -> Iterator[api.AgreementTer
         )
 
 
-def _worst_case(one: Agreement) -> api.WorstCaseTime:
+def worst_case_shape(one: Agreement) -> api.WorstCaseTime:
+    """The longest time of an agreement, as the API shows it."""
     found, begins_s = worst_case_of(one), 0
     waits = []
     for wait in found.waits:
