@@ -89,8 +89,10 @@ def test_terms_are_told_as_sentences(tmp_path: Path, keys: dict[str, Any], said:
     [
         (
             {"retries": 2},
-            "at most 4 min 6 s: 1 x 30 s timeout, 2 x 1 min retry_interval, "
-            "3 x 32 s to send by http",
+            (
+                "at most 4 min 6 s: 1 x 30 s timeout, 2 x 1 min retry_interval, "
+                "3 x 32 s to send by http"
+            ),
             "a verdict within 246 s (150 s as agreed, and up to 3 x 32 s by http)",
         ),
         (
