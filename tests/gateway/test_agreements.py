@@ -163,6 +163,7 @@ async def test_the_history_says_what_a_reload_changed(
     assert page["next_before"] == changed["number"]
     older = await gateway.get(f"/v1/agreements/{ID}/history?before={changed['number']}")
     assert [one["change"] for one in older["history"]] == ["added"]
+    assert (await gateway.get(f"/v1/agreements/{ID}/history?before=0"))["history"] == []
 
 
 async def test_a_restart_with_the_same_file_adds_nothing_to_the_history(

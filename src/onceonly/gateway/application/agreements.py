@@ -4,6 +4,7 @@ Only reads: the configuration that runs, its file, and the store; for threads.
 """
 
 from collections.abc import Iterator, Mapping
+from itertools import zip_longest
 from typing import Any, Final
 
 from onceonly.api import agreements as api
@@ -132,8 +133,9 @@ class KnownAgreements:
             rows = [*snapshot.list_agreement_changes(agreement_id, query.before, limit + 1)]
         if not rows and self.find(agreement_id) is None:
             raise unknown_agreement(agreement_id)
-        befores = [*rows[1:], None]
-        shown = [_past(row, before) for row, before in zip(rows, befores, strict=True)][:limit]
+        shown = [
+            _past(row, before) for row, before in zip_longest(rows[:limit], rows[1 : limit + 1])
+        ]
         return api.AgreementHistory(
             agreement=agreement_id,
             history=tuple(shown),
