@@ -48,6 +48,10 @@ WHOLE = {
     "forget_blocks": ("SCAN block",),
     "list_webhooks": ("SCAN webhook",),
     "list_api_keys": ("SCAN api_key",),
+    "list_last_agreement_changes": (
+        "SCAN agreement_change USING COVERING INDEX agreement_change_of",
+    ),
+    "count_unsettled": ("SCAN (subquery-1)",),
     "list_alerts": ("SCAN alert",),
     "list_mutes": ("SCAN alert_mute",),
     "list_told": ("SCAN alert_told",),
@@ -73,7 +77,9 @@ caller named.
 A preview measures at most 10,000 messages, whose positions it brings as one JSON array; the size of
 the file is in its head.
 Alerts are asked for as a whole: a rule has at most `SUBJECTS_MAX` of them.
-`list_listed` looks at a bounded part of an index, which its subquery is.
+The last change of every agreement is asked for at a start or a reload; an agreement has at most
+`CHANGES_KEPT` of them. `list_listed` and `count_unsettled` look at a bounded part of an index,
+which their subqueries are.
 """
 
 

@@ -63,8 +63,8 @@ def test_the_words_of_the_api_are_those_of_the_gateway(declared: Any, shown: typ
 
 
 def test_a_journal_row_has_every_column() -> None:
-    """In the order of the record."""
-    assert JournalRow.__struct_fields__ == COLUMNS
+    """In the order of the record; and after them the partner's name, which no row has."""
+    assert JournalRow.__struct_fields__ == (*COLUMNS, "partner_name")
 
 
 def test_a_row_number_has_as_many_bits_as_the_steps_allow() -> None:

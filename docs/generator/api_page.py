@@ -286,6 +286,7 @@ def _shapes() -> dict[str, Any]:
         error_to=None,
         receiver_uri="http://seller.example/msh",
         terms=DeliveryTerms(),
+        name="Smith & Co",
     )
     seen = Availability(Outcome.ACCEPTED, is_available=True)
     last = Transmission(Outcome.UNKNOWN, bytes_left=True, status_code=502, detail="502 Bad Gateway")
@@ -322,7 +323,7 @@ def _shapes() -> dict[str, Any]:
     )
     return {
         "Outbound message": shapes.detail_shape(
-            shapes.message_shape(view, pair, recovery),
+            shapes.message_shape(view, pair, recovery, {"urn:duns:222222222": "Smith & Co"}.get),
             [record, transmitted],
             message.payloads,
             outlook(state, None, agreement.terms, lambda due_ns: due_ns),
@@ -336,8 +337,8 @@ def _shapes() -> dict[str, Any]:
                 17, 1, RowOutcome.REJECTED, "PO-9", "", "UnknownPartner", "no agreement is with 'x'"
             )
         ),
-        "Inbox item": shapes.inbox_shape(item),
-        "Notice": shapes.notice_shape(1, notice),
+        "Inbox item": shapes.inbox_shape(item, {"urn:duns:111111111": "Smith & Co"}.get),
+        "Notice": shapes.notice_shape(1, notice, agreement),
         "Pair with a partner": shapes.partner_shape(
             pair, agreement.terms, [transmitted], "Smith & Co"
         ),

@@ -2,6 +2,7 @@
 
 import io
 import re
+import shutil
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
@@ -140,6 +141,43 @@ async def test_a_partner_is_called_by_its_name(world):
         heading, lead = re.search(r"<h1>(.*?)</h1>\s*<p class=\"lead\">(.*?)</p>", page).groups()
         assert (NAME in heading, SELLER in lead) == (True, True)
         assert "of 6" in page
+
+
+async def test_an_agreement_says_what_it_means_and_what_the_file_says_otherwise(world):
+    """In words, with its longest time, the key that differs, and where its terms are written."""
+    async with client_of(world) as http:
+        page = (await http.get("/console/agreement?id=tpa-cb-1")).text
+        assert "is sent again up to 2 times: the first time after 1 s, then every 2 s." in page
+        assert "The file says something else" in page
+        assert re.search(r"<code>inquiries</code>.*?>3<.*?>7<", page)
+        assert re.search(r'title="\S+gateway.toml:\d+">gateway.toml:', page)
+        other = (await http.get("/console/agreement?id=orders-2026")).text
+        assert "The file says something else" not in other
+        listed = (await http.get("/console/agreements?partner=the+seller+in+the+west")).text
+        assert ("orders-2026" in listed, "tpa-cb-1" in listed) == (True, False)
+        missing = await http.get("/console/agreement?id=nothing")
+        assert missing.status_code == 404
+
+
+async def test_the_partners_name_stands_in_every_list(world):
+    """Messages, the message, the inbox, its item, the journal and the bulk action's samples."""
+    pages = await world.pages()
+    async with client_of(world) as http:
+        for name in ("messages", "delivered", "inbox", "item", "journal"):
+            assert NAME in (await http.get(pages[name])).text, name
+        found = await http.get("/console/messages?q=to:%22the+seller+in+the+west%22")
+        assert (DISTANT in found.text, SELLER in found.text) == (False, True)
+
+
+async def test_certificates_are_in_a_calendar(world):
+    """The one that ends in two days is critical, and says for what it is used."""
+    if shutil.which("openssl") is None:
+        pytest.skip("there is no openssl here, which makes the certificate")
+    async with client_of(world) as http:
+        page = (await http.get("/console/certificates")).text
+    assert 'class="l-critical"' in page
+    assert "CN=buyer" in page
+    assert "[tls] certificate: shown to partners" in page
 
 
 async def test_events_are_passed_through_and_need_the_session(guarded):

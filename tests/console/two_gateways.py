@@ -6,6 +6,7 @@ and writes what no partner should.
 """
 
 import json
+import shutil
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from urllib.parse import urlencode
 from peer import UNAVAILABLE, Manners, Peer
 from running_gateway import BRIEF, RunningGateway, form, serving_api
 
+from certificates import certify
 from onceonly.api.operation import LINES
 from onceonly.gateway.config import read_configuration
 from onceonly.gateway.supervise import api_and_console
@@ -60,6 +62,10 @@ class World:
             "failed": "/console/message?" + urlencode({"id": self.refused}),
             "partners": "/console/partners",
             "partner": "/console/partner?" + urlencode({"partner": DISTANT}),
+            "agreements": "/console/agreements",
+            "agreement": "/console/agreement?id=orders-2026",
+            "agreement-differs": "/console/agreement?id=tpa-cb-1",
+            "certificates": "/console/certificates",
             "inbox": "/console/inbox",
             "item": "/console/item?" + urlencode({"offset": items[-1]["offset"]}),
             "trouble": "/console/trouble?all=yes",
@@ -126,8 +132,10 @@ async def two_gateways(directory: Path, **gateway: Any) -> AsyncIterator[World]:
     peer.gateway_uri = uris[0]
     await peer.listen()
     between = {"id": "orders-2026", **BRIEF, "timeout": 60, "retry_interval": 60}
+    tls = _certified(directory)
     ours = [
         _gateway(BUYER, uris[0], backups="backups", **gateway),
+        *tls,
         ("[[agreement]]", {**between, "name": NAME, "with": [SELLER], "send_to": uris[1]}),
         ("[[agreement]]", {"id": "tpa-cb-1", "with": [DISTANT], "send_to": peer.uri, **BRIEF}),
     ]
@@ -178,6 +186,14 @@ def write_reports(folder: Path) -> None:
         path.write_text(text)
 
 
+def _certified(directory: Path) -> Sequence[tuple[str, dict[str, Any]]]:
+    """A certificate to show to partners, where there is a program that makes one."""
+    if shutil.which("openssl") is None:
+        return ()
+    certify(directory, "buyer")
+    return [("[tls]", {"certificate": "../buyer.pem", "key": "../buyer.key"})]
+
+
 async def _morning(world: World) -> None:
     """Orders, invoices, a refusal, a partner that goes silent, and a job."""
     buyer, seller, peer = world.buyer, world.seller, world.peer
@@ -208,10 +224,18 @@ async def _morning(world: World) -> None:
     answer = await buyer.call("POST", f"/v1/partners/{SELLER}/ping", headers=asking)
     assert answer.status == 200, answer
     await _job(world)
+    _edit(buyer.configuration.path)
     where = {"do": "ask", "where": {"to": DISTANT}, "reason": MARKUP}
     answer = await buyer.call("POST", "/v1/bulk", json=where)
     assert answer.status == 201, answer
     await buyer.parts.counting.catch_up()
+
+
+def _edit(path: Path) -> None:
+    """Somebody has changed the file, and not reloaded it yet."""
+    text = path.read_text("utf-8")
+    more = "inquire_status = true\ninquiries = 7\n"
+    path.write_text(text.replace('id = "tpa-cb-1"\n', f'id = "tpa-cb-1"\n{more}'), "utf-8")
 
 
 async def _job(world: World) -> None:

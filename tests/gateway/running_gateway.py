@@ -202,6 +202,7 @@ class RunningGateway:
             self.parts.receiver.receive,
             self.parts.automatic_mail.drop,
             self.parts.refusals.note,
+            self.parts.seen_certificates.note,
         )
 
     async def live_a_round(self, **keys: Any) -> None:

@@ -20,7 +20,7 @@ M = "m-1@a.example.com"
 ASKED_WITHOUT_THE_STORE = {
     *("/healthz", "/readyz", "/openapi.json"),
     *("/v1/backups", "/v1/backups/{name}", "/v1/keys"),
-    *("/v1/folders", "/v1/configuration"),
+    *("/v1/folders", "/v1/configuration", "/v1/certificates"),
 }
 LISTS = [
     operation
@@ -69,6 +69,7 @@ async def gated(tmp_path, peer, monkeypatch):
 
 def path_of(operation: AnyOperation) -> str:
     path = operation.path.replace("{message_id}", M).replace("{job}", "job-1")
+    path = path.replace("{agreement}", "tpa-ab-1")
     path = path.replace("{offset}", "1").replace("{n}", "0").replace("{number}", "1")
     return f"{path}?message_id={M}" if "/items" in path and "/1" not in path else path
 

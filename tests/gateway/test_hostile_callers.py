@@ -82,7 +82,11 @@ def path_of(operation: AnyOperation, message_id: str = M, number: str = "0") -> 
     path = path.replace("{offset}", "1").replace("{name}", "monday").replace("{number}", "1")
     path = path.replace("{rule}", "doubts").replace("{way}", "ops")
     path = path.replace("{webhook}", "erp").replace("{seq}", "1")
-    return path.replace("{partner}", "urn:duns:111111111").replace("{job}", "job-1")
+    return (
+        path.replace("{partner}", "urn:duns:111111111")
+        .replace("{job}", "job-1")
+        .replace("{agreement}", "tpa-ab-1")
+    )
 
 
 def without_waiting(operation: AnyOperation) -> dict[str, str]:

@@ -12,7 +12,7 @@ from running_gateway import RunningGateway, running
 
 from certificates import certify
 from onceonly.gateway.application import conditions
-from onceonly.gateway.certificate_ends import earliest_end_at
+from onceonly.gateway.certificate_file import earliest_end_at
 from onceonly.gateway.metrics import OTHER
 from onceonly.message.event import Event
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from journals import DAWN
-from pages import HOSTILE, PARTIES, findings, judged_of
 
 from onceonly import __version__
 from onceonly.gateway.reports import Reports
@@ -21,6 +20,7 @@ from onceonly.lake.page.chapters import render
 from onceonly.lake.page.findings import Extract
 from onceonly.lake.reports import reconciliation_days
 from onceonly.lake.verdicts import Verdict
+from pages import HOSTILE, PARTIES, findings, judged_of
 
 VOID = {"meta", "wbr", "br"}
 

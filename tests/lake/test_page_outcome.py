@@ -6,7 +6,6 @@ import re
 from dataclasses import replace
 
 import pytest
-from pages import PARTIES, extract_of, findings
 
 from onceonly.lake.catalogue import find
 from onceonly.lake.page import actions, outcome
@@ -14,6 +13,7 @@ from onceonly.lake.page.cards import journals, verdicts
 from onceonly.lake.page.findings import Extract, Findings
 from onceonly.lake.page.outcome import Conclusion
 from onceonly.lake.verdicts import CLASSES, Standing, Verdict
+from pages import PARTIES, extract_of, findings
 
 MATCHED = {Verdict.MATCHED: 3}
 QUALITY = {"has_journal": True, "status": "whole", "clock_jumps": 0, "behind_end": 0}

@@ -35,6 +35,7 @@ from onceonly.protocol.receiving import InboundStatus, ProcessingState
 from onceonly.protocol.recovering import RecoveryPhase, ResponseStatus
 from onceonly.protocol.relaying import TransitStatus
 from onceonly.protocol.sending import Exposure, OutboundStatus, Silence
+from onceonly.store.contract.agreements import AgreementStep
 from onceonly.store.contract.alerts import AlertLevel
 from onceonly.store.contract.bulk import BulkAction, BulkState, ItemOutcome
 from onceonly.store.contract.conditions import StoreFailed, StoreFull, StoreRefused
@@ -84,6 +85,7 @@ CHECKED_WORDS = {
     ("bulk", "state"): BulkState,
     ("bulk_item", "outcome"): ItemOutcome,
     ("delivery", "state"): DeliveryState,
+    ("agreement_change", "change"): AgreementStep,
     ("alert", "level"): AlertLevel,
     ("alert_change", "level"): AlertLevel,
     ("alert_told", "level"): AlertLevel,

@@ -11,6 +11,7 @@ class JournalRow(Word, kw_only=True, omit_defaults=True):
     """One journal row; what has no value is left out.
 
     `at` is text; the other instants are as the row has them, in microseconds since 1970 in UTC.
+    `partner_name` is no part of the row: it is what people call the partner now.
     """
 
     party: str
@@ -50,6 +51,7 @@ class JournalRow(Word, kw_only=True, omit_defaults=True):
     seq: int
     store_epoch: int
     chain_hash: str
+    partner_name: str | None = None
 
 
 class JournalCriteria(Times, kw_only=True, omit_defaults=True):

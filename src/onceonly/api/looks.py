@@ -159,14 +159,27 @@ def _size(count: float) -> str:
 def _pairs(seen: Seen, limits: Thresholds) -> Finding:
     del limits
     closed = [one for one in seen.partners if one.state != "open"]
-    words = _named(f"{one.partner} {one.state} as {one.role}" for one in closed)
+    words = _named(f"{_called(one)} {one.state} as {one.role}" for one in closed)
     level = Level.CRITICAL if closed else Level.OK
     troubles = [
-        Trouble(f"{one.partner} as {one.role}", level, f"{one.state}: {one.reason or 'no reason'}")
+        Trouble(
+            f"{one.partner} as {one.role}",
+            level,
+            f"{_prefix(one)}{one.state}: {one.reason or 'no reason'}",
+        )
         for one in closed
     ]
     words = words or f"{len(seen.partners)} open"
     return _finding("pairs", words, "every pair is open", level, OURS, troubles)
+
+
+def _called(pair: PartnerPair) -> str:
+    """A partner for people; the subject of a trouble is its PartyId, which does not change."""
+    return pair.partner if pair.partner_name is None else f"{pair.partner_name} ({pair.partner})"
+
+
+def _prefix(pair: PartnerPair) -> str:
+    return "" if pair.partner_name is None else f"{pair.partner_name}: "
 
 
 def _named(words: Iterator[str]) -> str:
@@ -207,7 +220,7 @@ def _late(pair: PartnerPair, seen: Seen, limits: Thresholds) -> str | None:
     age_s = _seconds(seen.condition.now) - _seconds(pair.oldest_waiting_at)
     most_s = patience_s(pair, limits.backlog_s, limits)
     count = pair.queued + len(pair.in_flight)
-    words = f"{count} wait, the oldest for {age_s:.0f} s, above {most_s:.0f} s"
+    words = f"{_prefix(pair)}{count} wait, the oldest for {age_s:.0f} s, above {most_s:.0f} s"
     return words if age_s > most_s else None
 
 
@@ -220,7 +233,7 @@ def _silence(seen: Seen, limits: Thresholds) -> Finding:
         if one.oldest_waiting_at is not None
         and _is_silent(one, one.oldest_waiting_at, now_s - _silence_s(one, limits))
     ]
-    words = _named(f"{one.partner} since {one.last_contact_at or 'ever'}" for one in silent)
+    words = _named(f"{_called(one)} since {one.last_contact_at or 'ever'}" for one in silent)
     span = f"the last {limits.silence_s:g} s"
     if limits.is_by_agreement:
         span = "half of the time after which its message is given up"
@@ -230,7 +243,7 @@ def _silence(seen: Seen, limits: Thresholds) -> Finding:
         Trouble(
             one.partner,
             level,
-            f"last heard {one.last_contact_at or 'never'}; a message waits since "
+            f"{_prefix(one)}last heard {one.last_contact_at or 'never'}; a message waits since "
             f"{one.oldest_waiting_at}",
         )
         for one in silent

@@ -77,11 +77,15 @@ class Header(Word, kw_only=True, omit_defaults=True, forbid_unknown_fields=True)
 
 
 class Sent(Word, kw_only=True):
-    """What the header of a message says, sent or received."""
+    """What the header of a message says, sent or received.
+
+    `partner_name` is what people call the partner: the `name` of its agreement, if it has one.
+    """
 
     message_id: str
     from_ids: tuple[str, ...] = field(name="from")
     to_ids: tuple[str, ...] = field(name="to")
+    partner_name: str | None
     agreement: str
     conversation: str
     service: str

@@ -156,10 +156,15 @@ class Incidents(Word, kw_only=True):
 
 
 class Notice(Word, kw_only=True):
-    """One notice for the application."""
+    """One notice for the application.
+
+    `partner` and `partner_name` are those of the message's agreement, as long as both are known.
+    """
 
     number: int
     message_id: str
+    partner: str | None
+    partner_name: str | None
     kind: NoticeKind
     severity: Severity
     error_code: ErrorCode

@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from onceonly.api import backups, history, inbox, jobs, messages, operating, upkeep, watching
+from onceonly.api.agreement_operations import AGREEMENT_OPERATIONS
 from onceonly.api.alert_operations import ALERT_OPERATIONS
 from onceonly.api.bulk_operations import BULK_OPERATIONS
 from onceonly.api.counts import COUNTS
@@ -584,6 +585,7 @@ OPERATIONS: Final[tuple[AnyOperation, ...]] = (
     *REPORT_OPERATIONS,
     *WEBHOOK_OPERATIONS,
     *ALERT_OPERATIONS,
+    *AGREEMENT_OPERATIONS,
     *KEY_OPERATIONS,
     *upkeep.OPERATIONS,
     GET_HEALTH,

@@ -33,7 +33,10 @@ POLL_S = 0.3
 
 COLUMNS = ("number", "do", "state", "items", "done", "skipped", "failed", "left", "prepared_at")
 ITEM_COLUMNS = ("item", "message_id", "outcome", "error", "text", "at")
-SAMPLE_COLUMNS = ("message_id", "state", "to", "service", "action", "submitted_at")
+SAMPLE_COLUMNS = (
+    *("message_id", "state", "to", "service", "action", "submitted_at"),
+    "partner_name",
+)
 
 WORDS: dict[BulkAction, str] = {
     "resend": "send again, where no document can arrive twice",

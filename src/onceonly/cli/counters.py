@@ -18,8 +18,14 @@ COLUMNS = (
     *("received", "duplicates", "collisions", "refused", "security"),
     *("latency_p50_s", "latency_p95_s", "latency_p99_s"),
 )
-EXCEPTION_COLUMNS = ("at", "event", "partner", "message_id", "error_code", "reason")
-DUPLICATE_COLUMNS = ("at", "partner", "message_id", "first_at", "delay_s", "answer")
+EXCEPTION_COLUMNS = (
+    *("at", "event", "partner", "message_id", "error_code", "reason"),
+    "partner_name",
+)
+DUPLICATE_COLUMNS = (
+    *("at", "partner", "message_id", "first_at", "delay_s", "answer"),
+    "partner_name",
+)
 
 
 @click.command()

@@ -10,7 +10,7 @@ from onceonly.cli.times import When, time_options
 
 criteria_options: Options = together(
     click.option("--state", type=click.Choice(get_args(MessageState)), help="In this state."),
-    click.option("--to", help="To this partner."),
+    click.option("--to", help="To this partner, by its PartyId or its name."),
     header_options,
     click.option("--key", help="Submitted under this business key, or sent again for it."),
     error_option,

@@ -35,7 +35,10 @@ from onceonly.cli.output import (
 from onceonly.cli.times import time_options
 from onceonly.client import Client
 
-COLUMNS = ("offset", "message_id", "from", "service", "action", "processing", "size_bytes")
+COLUMNS = (
+    *("offset", "message_id", "from", "service", "action", "processing", "size_bytes"),
+    "partner_name",
+)
 
 
 @click.group()
@@ -44,7 +47,7 @@ def inbox() -> None:
 
 
 inbox_criteria: Options = together(
-    click.option("--from", "sender", help="From this partner."),
+    click.option("--from", "sender", help="From this partner, by its PartyId or its name."),
     header_options,
     click.option(
         "--processing", type=click.Choice(get_args(ProcessingState)), help="As far as this."

@@ -25,7 +25,10 @@ from onceonly.cli.times import time_options
 from onceonly.client import Client
 from onceonly.message.event import Event
 
-COLUMNS = ("seq", "at", "event", "message_id", "from_party", "to_party", "outcome", "reason")
+COLUMNS = (
+    *("seq", "at", "event", "message_id", "from_party", "to_party", "outcome", "reason"),
+    "partner_name",
+)
 
 journal_criteria: Options = together(
     click.option("--event", type=click.Choice([one.value for one in Event]), help="Of this event."),

@@ -38,18 +38,25 @@ header_options: Options = together(
 
 agreement_option: Options = click.option("--agreement", help="About messages of this agreement.")
 prefix_option: Options = click.option("--id-prefix", help="Whose MessageId begins so.")
-partner_option: Options = click.option("--partner", help="With this partner.")
+partner_option: Options = click.option(
+    "--partner", help="With this partner, by its PartyId or its name."
+)
 error_option: Options = click.option(
     "--error", type=click.Choice(get_args(ErrorWord)), help="With this error."
 )
+
+list_limits: Options = together(
+    limit_option,
+    click.option("--all", "everything", is_flag=True, help="All of them, whatever --limit says."),
+)
+"""How many are printed."""
 
 newest_option: Options = click.option("--newest", is_flag=True, help="The newest first.")
 
 list_options: Options = together(
     time_options,
     newest_option,
-    limit_option,
-    click.option("--all", "everything", is_flag=True, help="All of them, whatever --limit says."),
+    list_limits,
 )
 """Of every list: a range of time, the order, and how many."""
 

@@ -8,9 +8,11 @@ from typing import Any
 import click
 
 from onceonly import __version__
+from onceonly.cli.agreement import agreement
 from onceonly.cli.alert import alert
 from onceonly.cli.backup import backup, restore
 from onceonly.cli.bulk import bulk
+from onceonly.cli.certificate import certificate
 from onceonly.cli.completing import offer_names
 from onceonly.cli.completion import completion
 from onceonly.cli.counters import counters, duplicates, exceptions, security
@@ -92,7 +94,8 @@ def check(config: Path | None) -> None:
     waits that were agreed, and the transports' own. The bytes of a large document take their time
     besides.
     """
-    from onceonly.gateway.checkup import problems_of, store_line, verdict_of, warnings_of  # noqa: PLC0415 - because --help must stay quick
+    from onceonly.gateway.checkup import problems_of, store_line, warnings_of  # noqa: PLC0415 - because --help must stay quick
+    from onceonly.gateway.worst_case import verdict_of  # noqa: PLC0415 - because --help must stay quick
 
     configuration = load_configuration(config)
     problems = [f"{configuration.path}: {problem}" for problem in problems_of(configuration)]
@@ -104,10 +107,10 @@ def check(config: Path | None) -> None:
     put(f"listen  {configuration.listen}")
     put(f"store   {store_line(configuration)}")
     put(f"lake    {configuration.lake}")
-    for agreement in configuration.agreements:
+    for one in configuration.agreements:
         put(
-            f"agreement {agreement.id}: {agreement.profile.name} with "
-            f"{_shown(agreement)} at {agreement.send_to}; {verdict_of(agreement)}"
+            f"agreement {one.id}: {one.profile.name} with {_shown(one)} at {one.send_to}; "
+            f"{verdict_of(one)}"
         )
     for route in configuration.routes:
         put(
@@ -179,7 +182,7 @@ for command in (errors, package, doctor, completion, simulate):
     cli.add_command(command)
 for command in (notice, incident, journal, key):
     cli.add_command(command)
-for command in (reload, migrate, purge):
+for command in (reload, migrate, purge, agreement, certificate):
     cli.add_command(command)
 for command in (header, payload, settle):
     message.add_command(command)

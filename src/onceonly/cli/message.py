@@ -50,7 +50,10 @@ WAIT_S = 10.0
 ANSWER_S = 30.0
 """How long a command waits for a partner's answer, unless told otherwise."""
 
-COLUMNS = ("message_id", "state", "to", "service", "action", "attempt", "submitted_at")
+COLUMNS = (
+    *("message_id", "state", "to", "service", "action", "attempt", "submitted_at"),
+    "partner_name",
+)
 
 
 @click.command()

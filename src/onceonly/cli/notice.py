@@ -24,7 +24,10 @@ from onceonly.cli.output import output_option, print_rows, rows_option
 from onceonly.cli.times import time_options
 from onceonly.client import Client
 
-COLUMNS = ("number", "at", "message_id", "kind", "severity", "error_code", "reason")
+COLUMNS = (
+    *("number", "at", "message_id", "kind", "severity", "error_code", "reason"),
+    *("partner", "partner_name"),
+)
 
 _criteria: Options = together(
     click.option("--kind", type=click.Choice(get_args(NoticeKind)), help="Of this kind."),

@@ -63,6 +63,7 @@ from onceonly.api.purge import PurgeBegun, PurgePreview
 from onceonly.api.sent import SentPayloadPath
 from onceonly.api.watching import GET_SENT_PAYLOAD
 from onceonly.api.words import ProcessingState, Settlement
+from onceonly.client.agreements import AgreementMethods
 from onceonly.client.alerts import AlertMethods
 from onceonly.client.call import (
     HttpCall,
@@ -99,6 +100,7 @@ class End(NamedTuple):
 
 
 class Client(
+    AgreementMethods,
     AlertMethods,
     ListMethods,
     BulkMethods,

@@ -46,7 +46,9 @@ from onceonly.console.deeds import DEEDS, SUBJECTS, Deed
 from onceonly.console.exports import exported
 from onceonly.console.page import Elsewhere, Shown, Visit
 from onceonly.console.pages import (
+    agreements,
     bulks,
+    certificates,
     doubts,
     exceptions,
     inbox,
@@ -86,6 +88,9 @@ PAGES: Final[Mapping[str, Callable[[Visit], Awaitable[Shown]]]] = {
     "doubts": doubts.doubts,
     "partners": partners.partners,
     "partner": partners.partner,
+    "agreements": agreements.agreements,
+    "agreement": agreements.agreement,
+    "certificates": certificates.certificates,
     "inbox": inbox.inbox,
     "item": inbox.item,
     "trouble": trouble.trouble,
@@ -107,16 +112,19 @@ NAVIGATION: Final = (
     ("doubts", "In doubt"),
     ("inbox", "Inbox"),
     ("partners", "Partners"),
+    ("agreements", "Agreements"),
     ("trouble", "Trouble"),
     ("exceptions", "Exceptions"),
     ("bulks", "Bulk actions"),
     ("jobs", "Jobs"),
     ("journal", "Journal"),
     ("reports", "Reports"),
+    ("certificates", "Certificates"),
     ("keys", "Keys"),
     ("system", "System"),
 )
 PARENTS: Final = {
+    "agreement": "agreements",
     "audit": "journal",
     "bulk": "bulks",
     "new-bulk": "messages",

@@ -4,23 +4,20 @@ Nothing is created or changed by it, and no partner is called.
 """
 
 import shutil
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryFile
-from urllib.parse import urlsplit
 
 import fsspec
 
+from onceonly.gateway.agreement_findings import findings_about_callers, findings_of
 from onceonly.gateway.alerts.ways import way_of
 from onceonly.gateway.certificates import calling_tls, listening_tls
 from onceonly.gateway.config import Configuration
 from onceonly.gateway.config.values import is_loopback
 from onceonly.gateway.lake_files import reader_of
 from onceonly.gateway.open_files import find_open
-from onceonly.gateway.transports import longest_s
 from onceonly.gateway.webhooks.posting import Poster
-from onceonly.message.agreement import Agreement, Route
 from onceonly.store.contract.conditions import StoreRefused
 from onceonly.store.sqlite.look import look_at
 
@@ -73,14 +70,11 @@ def warnings_of(configuration: Configuration) -> Iterator[str]:
         yield f"lake: {unwritable}; journal rows stay in the store until it can be written"
     yield from _doubts_of_ways(configuration)
     for agreement in configuration.agreements:
-        yield from _doubts(f"agreement {agreement.id}", agreement)
-        if _is_reached(configuration) and _can_be_closed(agreement):
-            yield (
-                f"agreement {agreement.id}: without caller_certificate, whoever reaches listen can "
-                "send wrong numbers in the partner's name, and so close the pair (R-11)"
-            )
+        for found in findings_of(configuration, agreement):
+            yield f"agreement {agreement.id}: {found}"
     for route in configuration.routes:
-        yield from _doubts(f"route {route.id}", route)
+        for found in findings_about_callers(route):
+            yield f"route {route.id}: {found}"
 
 
 def _doubts_of_ways(configuration: Configuration) -> Iterator[str]:
@@ -116,30 +110,6 @@ def store_line(configuration: Configuration) -> str:
     return f"{configuration.store}, {' and '.join(facts)}"
 
 
-def verdict_of(agreement: Agreement) -> str:
-    """How long after the first transmission a verdict can come, in words (R-06).
-
-    The agreed waits begin when a transmission ends, so each transmission adds its own time. If the
-    message expires earlier, that is the limit.
-    """
-    terms = agreement.terms
-    agreed_s = terms.verdict_after_s
-    if agreed_s is None:
-        return "a verdict as late as it takes"
-    if not agreed_s:
-        return "no acknowledgement"
-    if terms.retries is None or not terms.is_acknowledged:
-        return f"a verdict within {agreed_s} s, when its time has passed"
-    ways = [agreement.send_to, *[agreement.resend_to or agreement.send_to] * terms.retries]
-    sent = Counter((urlsplit(way).scheme, longest_s(way)) for way in ways)
-    within_s = agreed_s + sum(times * lasts_s for (_, lasts_s), times in sent.items())
-    lives_s = min(terms.time_to_live_s or terms.persist_duration_s, terms.persist_duration_s)
-    if lives_s < within_s:
-        return f"a verdict within {lives_s} s, when its time has passed"
-    each = ", ".join(f"{times} x {lasts_s} s by {way}" for (way, lasts_s), times in sent.items())
-    return f"a verdict within {within_s} s ({agreed_s} s as agreed, and up to {each})"
-
-
 def _why_unwritable(lake: str) -> str | None:
     """Why nothing can be published there; None if it can, or if it is not on this machine."""
     if "://" in lake:
@@ -167,22 +137,3 @@ def _why_closed(folder: Path) -> str | None:
             return None
     except OSError as error:
         return f"{folder} cannot be written: {error.strerror}"
-
-
-def _doubts(named: str, one: Agreement | Route) -> Iterator[str]:
-    """Settings in which a required certificate proves less than it seems to (R-44)."""
-    if one.caller_certificate and urlsplit(one.send_to).scheme == "http":
-        yield (
-            f"{named}: caller_certificate binds who calls us, but send_to is http: whoever stands "
-            "on that way can read and answer what we send"
-        )
-
-
-def _is_reached(configuration: Configuration) -> bool:
-    """Whether other machines can post to us: at `listen`, or through a proxy at our `uri`."""
-    ours = (configuration.listen, configuration.uri)
-    return any(uri.startswith("http") and not is_loopback(uri) for uri in ours)
-
-
-def _can_be_closed(agreement: Agreement) -> bool:
-    return agreement.profile.is_numbered and not agreement.caller_certificate

@@ -101,7 +101,7 @@ class Life:
             text = f"clock_rate={drill.clock_rate} failpoints={drill.failpoints}"
             rows.append(gateway.desk.about_gateway(Event.DRILL, text))
             log.warning("THIS IS A DRILL: times and faults are not real", drill=text)
-        await gateway.desk.transact(lambda txn, _: txn.append(rows))
+        await gateway.desk.transact(lambda txn, ground: gateway.reload.note(txn, ground, rows))
 
     async def _publish(self) -> None:
         try:

@@ -10,7 +10,7 @@ between two transactions, so every step sees the old configuration or the new on
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields
 from hashlib import sha256
 from pathlib import Path
@@ -19,16 +19,21 @@ from typing import Any, Final
 import structlog
 
 from onceonly.gateway.config import Configuration, ConfigurationError, read_configuration
+from onceonly.gateway.config.effective import effective
 from onceonly.gateway.desk import Desk
 from onceonly.gateway.office import Office
 from onceonly.gateway.purge import Purge, Retention
 from onceonly.gateway.transports import Contexts, Entry, Listeners, Senders, contexts_of
+from onceonly.journal.record import Record
 from onceonly.message.agreement import Agreement
 from onceonly.message.errors import LocalError
 from onceonly.message.event import Event
 from onceonly.message.word import Word, changed
-from onceonly.steps.ground import House
+from onceonly.steps.agreement_history import TermChange, Terms, differences_of, note_agreements
+from onceonly.steps.ground import Ground, House
 from onceonly.steps.routes import as_agreement
+from onceonly.store.contract.agreements import AgreementStep
+from onceonly.store.contract.store import Transaction
 
 NAMES_MAX: Final = 10
 """Most agreements that a row or a refusal names; the others are counted."""
@@ -49,7 +54,9 @@ RENEWED: Final = {
 PASSWORDS: Final = frozenset({"user", "password", "listen_user", "listen_password"})
 """Of `[smtp]` and `[amqp]` a reload takes over these; the addresses stay."""
 
-NOT_COMPARED: Final = frozenset({"path", "digest", "secret_files", "has_secrets"})
+NOT_COMPARED: Final = frozenset(
+    {"path", "digest", "secret_files", "has_secrets", "agreement_tables"}
+)
 """Where the values come from; the values themselves are compared."""
 
 log: Any = structlog.get_logger("onceonly")
@@ -72,6 +79,29 @@ class RefusedReload(Word):
     at: int
     by: str
     reason: str
+
+
+class AgreementDifference(Word):
+    """One agreement that a file says otherwise than what runs."""
+
+    id: str
+    change: AgreementStep
+    terms: tuple[TermChange, ...] = ()
+    """The keys that differ, of one that is changed."""
+
+
+class Difference(Word, kw_only=True):
+    """What a file says otherwise than what runs."""
+
+    what: str = ""
+    """What a reload would change, in words; empty if nothing."""
+    needs_restart: tuple[str, ...] = ()
+    """Keys for which a reload would be refused."""
+    blocked: tuple[str, ...] = ()
+    """Agreements for which a reload would be refused: messages without a verdict need them."""
+    agreements: tuple[AgreementDifference, ...] = ()
+    problem: str | None = None
+    """Why the file cannot be used at all."""
 
 
 class _Ready(Word, kw_only=True):
@@ -154,8 +184,31 @@ class Reload:
             await self._renew_connections(entry)
         if ready.what:
             row = self._desk.about_gateway(Event.RECONFIGURED, f"{by}: {ready.what}")
-            await self._desk.write(row)
+            await self._desk.persist(lambda txn, ground: self.note(txn, ground, (row,)))
         return ready.what
+
+    def note(self, txn: Transaction, ground: Ground, rows: Sequence[Record]) -> None:
+        """Write the rows of a start or a reload, and which agreements are other ones since."""
+        txn.append(rows)
+        running = self.loaded
+        agreed, digest = agreed_in(running.configuration), running.configuration.digest
+        note_agreements(txn, ground, agreed, by=running.by, digest=digest)
+
+    def look(self) -> Difference:
+        """What a reload would do now, for a thread. Reads the file; nothing is changed."""
+        running = self.loaded
+        try:
+            wanted, certificates, _ = _read(running.configuration.path)
+        except LocalError as error:
+            return Difference(problem=str(error))
+        former, house = self._desk.house, self._house_of(wanted)
+        unsettled = set(self._desk.snapshot().list_unsettled_agreements())
+        return Difference(
+            what=_differences(running, wanted, certificates),
+            needs_restart=tuple(needing_restart(running.configuration, wanted)),
+            blocked=tuple(sorted(_leaving(former, house) & unsettled)),
+            agreements=tuple(_agreements_changed(running.configuration, wanted)),
+        )
 
     def _prepare(self, running: Loaded) -> "_Ready":
         """Everything but the change itself, in a thread: a file may have thousands of agreements.
@@ -215,6 +268,30 @@ class Reload:
             self._senders.renew(entry.configuration, entry.tls.calling)
         if self._listeners is not None:
             await self._listeners.take(entry)
+
+
+def agreed_in(configuration: Configuration) -> dict[str, Terms]:
+    """Every agreement of a configuration by its id, key by key."""
+    tables = configuration.agreement_tables
+    return {one.id: effective(one, tables.get(one.id)) for one in configuration.agreements}
+
+
+def _agreements_changed(
+    running: Configuration, wanted: Configuration
+) -> Iterator[AgreementDifference]:
+    before = {one.id: one for one in running.agreements}
+    after = {one.id: one for one in wanted.agreements}
+    for name in sorted(before.keys() | after.keys()):
+        if name not in before:
+            yield AgreementDifference(name, AgreementStep.ADDED)
+        elif name not in after:
+            yield AgreementDifference(name, AgreementStep.REMOVED)
+        elif before[name] != after[name]:
+            one, other = (
+                effective(found[name], configuration.agreement_tables.get(name))
+                for found, configuration in ((before, running), (after, wanted))
+            )
+            yield AgreementDifference(name, AgreementStep.CHANGED, differences_of(one, other))
 
 
 def certificates_digest(configuration: Configuration) -> str:

@@ -1,6 +1,6 @@
 """What the API shows of the store: values of the parts as declared types of `onceonly.api`."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 from urllib.parse import quote
@@ -45,6 +45,15 @@ SAYS_CERTAIN = UNDELIVERED | {OutboundStatus.IN_DOUBT}
 """Statuses for which the shape also says whether non-delivery is certain."""
 
 
+NameOf = Callable[[str], str | None]
+"""What people call the partner with a PartyId; None for us, and for who has no name."""
+
+
+def nameless(party: str) -> None:
+    """Where what is made is not for people."""
+    del party
+
+
 def word(value: StrEnum) -> Any:
     """The word that the API has for it: a `Literal` of `onceonly.api.words`, as a test says."""
     return value.value
@@ -61,7 +70,10 @@ def instant(at: int | None) -> str | None:
 
 
 def message_shape(
-    view: OutboundView, pair: PairView | None, recovery: Recovery | None
+    view: OutboundView,
+    pair: PairView | None,
+    recovery: Recovery | None,
+    name_of: NameOf = nameless,
 ) -> messages.OutboundMessage:
     """An outbound message: what it is, where it stands, and what comes next.
 
@@ -69,7 +81,7 @@ def message_shape(
     """
     state = view.state
     return messages.OutboundMessage(
-        **_header_shape(view.message),
+        **_header_shape(view.message, name_of(str(view.message.to_ids[0]))),
         state=word(state.status),
         is_final=state.status.is_final,
         attempt=state.attempt,
@@ -124,6 +136,7 @@ def detail_shape(
     records: Sequence[Record],
     payloads: Sequence[Payload],
     ahead: Outlook | None,
+    name_of: NameOf = nameless,
 ) -> messages.MessageDetail:
     """The message, and what the journal has of it: its acknowledgement, receipts, every row.
 
@@ -147,7 +160,7 @@ def detail_shape(
         acknowledgment=_last(records, Event.ACK_RECEIVED, Event.LATE_ACK_RECEIVED),
         report=_last(records, Event.REPORT_RECEIVED),
         receipts=tuple(text_of(record.at) for record in receipts),
-        timeline=tuple(map(record_shape, records)),
+        timeline=tuple(record_shape(record, name_of) for record in records),
     )
 
 
@@ -189,12 +202,13 @@ def _last(records: Sequence[Record], *events: Event) -> messages.Said | None:
     return None
 
 
-def _header_shape(message: Message) -> dict[str, Any]:
+def _header_shape(message: Message, partner_name: str | None) -> dict[str, Any]:
     """The members of `messages.Sent`."""
     return {
         "message_id": message.message_id,
         "from_ids": tuple(map(str, message.from_ids)),
         "to_ids": tuple(map(str, message.to_ids)),
+        "partner_name": partner_name,
         "agreement": message.agreement_id,
         "conversation": message.conversation_id,
         "service": message.service,
@@ -206,9 +220,13 @@ def _header_shape(message: Message) -> dict[str, Any]:
     }
 
 
-def record_shape(record: Record) -> history.JournalRow:
+def record_shape(record: Record, name_of: NameOf = nameless) -> history.JournalRow:
     """One journal row."""
-    return history.JournalRow(**{**asdict(record), "at": text_of(record.at)})
+    parties = (record.from_party, record.to_party)
+    names = (name_of(party) for party in parties if party is not None)
+    name = next((name for name in names if name is not None), None)
+    known = {**asdict(record), "at": text_of(record.at)}
+    return history.JournalRow(**known, partner_name=name)
 
 
 def happened_shape(record: Record) -> events.HappenedEvent:
@@ -307,17 +325,17 @@ def reject_shape(row: JobRow) -> jobs.RejectedRow:
     return jobs.RejectedRow(row=row.row, message_id=row.message_id, error=error)
 
 
-def whole_inbox_shape(whole: WholeItem) -> inbox.InboxItem:
+def whole_inbox_shape(whole: WholeItem, name_of: NameOf = nameless) -> inbox.InboxItem:
     """An inbox item whose payloads have a `body`; null where it is too large for one."""
-    shape = inbox_shape(whole.item)
+    shape = inbox_shape(whole.item, name_of)
     both = zip(shape.payloads, whole.bodies, strict=True)
     return changed(shape, payloads=tuple(changed(one, body=body) for one, body in both))
 
 
-def inbox_shape(item: InboxItem) -> inbox.InboxItem:
+def inbox_shape(item: InboxItem, name_of: NameOf = nameless) -> inbox.InboxItem:
     """A received message in the inbox."""
     return inbox.InboxItem(
-        **_header_shape(item.message),
+        **_header_shape(item.message, name_of(str(item.message.from_ids[0]))),
         offset=item.offset,
         digest=item.digest,
         header_digest=item.header_digest,
@@ -342,11 +360,13 @@ def _payload_shape(item: InboxItem, number: int, payload: Payload) -> inbox.Payl
     )
 
 
-def notice_shape(number: int, notice: Notice) -> operating.Notice:
-    """One notice for the application."""
+def notice_shape(number: int, notice: Notice, partner: Agreement | None) -> operating.Notice:
+    """One notice for the application; `partner` is the agreement of its message, if it has one."""
     return operating.Notice(
         number=number,
         message_id=notice.message_id,
+        partner=None if partner is None else partner.their_party,
+        partner_name=None if partner is None else partner.name,
         kind=word(NoticeKind(notice.kind)),
         severity=notice.severity,
         error_code=notice.error_code,

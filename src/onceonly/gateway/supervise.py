@@ -183,6 +183,7 @@ class _Supervisor:
                         gateway.receiver.receive,
                         gateway.automatic_mail.drop,
                         gateway.refusals.note,
+                        gateway.seen_certificates.note,
                     )
                     await api.enter_async_context(self._api(gateway))
 

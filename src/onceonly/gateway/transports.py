@@ -5,6 +5,7 @@ transport and be answered by another: both addresses are in agreements.
 """
 
 import ssl
+from collections.abc import Callable
 from math import ceil
 from typing import Protocol
 from urllib.parse import urlsplit
@@ -134,6 +135,7 @@ class Listeners:
         receive: Receive,
         drop_automatic: DropAutomatic,
         note_refusal: NoteRefusal,
+        note_certificate: Callable[[bytes], None] = lambda _: None,
     ) -> None:
         """Listen at every address of the configuration.
 
@@ -156,6 +158,7 @@ class Listeners:
             limits=limits,
             tls=tls.listening if is_https else None,
             also_called=[configuration.uri],
+            note_certificate=note_certificate,
         )
         self._http = http if is_https else None
         self._listeners.append(http)

@@ -12,6 +12,7 @@ from onceonly.gateway.api.access import Access
 from onceonly.gateway.api.application import Api
 from onceonly.gateway.api.counter_calls import condition_shape
 from onceonly.gateway.api.served import Served
+from onceonly.gateway.application.agreements import KnownAgreements
 from onceonly.gateway.application.bulk import Bulks
 from onceonly.gateway.application.conditions import Conditions
 from onceonly.gateway.application.following import Following
@@ -49,6 +50,7 @@ from onceonly.gateway.mail import AutomaticMail
 from onceonly.gateway.office import Office
 from onceonly.gateway.open_files import spool_of
 from onceonly.gateway.outside import Outside
+from onceonly.gateway.partner_names import PartnerNames
 from onceonly.gateway.publish import publish
 from onceonly.gateway.purge import Purge, Retention
 from onceonly.gateway.refusals import Refusals
@@ -59,6 +61,7 @@ from onceonly.gateway.relaying.upstream import Upstream
 from onceonly.gateway.relaying.whereabouts import Whereabouts
 from onceonly.gateway.reload import Reload
 from onceonly.gateway.reports import Reports
+from onceonly.gateway.seen_certificates import SeenCertificates
 from onceonly.gateway.shapes import record_shape
 from onceonly.gateway.surroundings import Surroundings
 from onceonly.gateway.tasks import Tasks
@@ -116,6 +119,7 @@ class Gateway:
     access: Access
     denials: Denials
     keys: Keys
+    seen_certificates: SeenCertificates
 
 
 def open_store(configuration: Configuration, clock: Clock) -> SqliteStore:
@@ -187,6 +191,7 @@ def join(
     desk = Desk(house=house, store=store, group=group, around=around, tasks=tasks, bugs=bugs)
     incoming = _join_incoming(configuration, desk, around.spool, tasks, refusals, bugs)
     denials = Denials(office=office, tasks=tasks, rows_per_hour=limits.refusal_rows_per_hour)
+    seen = SeenCertificates(around.clock.at)
     served = _join_served(
         configuration,
         around,
@@ -197,6 +202,7 @@ def join(
         tasks=tasks,
         bugs=bugs,
         denials=denials,
+        seen=seen,
     )
     return Gateway(
         configuration=configuration,
@@ -228,6 +234,7 @@ def join(
         access=_access(configuration, served.keys, denials),
         denials=denials,
         keys=served.keys,
+        seen_certificates=seen,
     )
 
 
@@ -242,6 +249,7 @@ def _join_served(  # noqa: PLR0913 - because the API is the face of all these pa
     tasks: Tasks,
     bugs: Bugs,
     denials: Denials,
+    seen: SeenCertificates,
 ) -> Served:
     spool = around.spool
     submissions = Submissions(desk)
@@ -285,6 +293,8 @@ def _join_served(  # noqa: PLR0913 - because the API is the face of all these pa
         tasks=tasks,
         sent=SentMessages(desk),
         statistics=Statistics(desk),
+        agreements=KnownAgreements(desk=desk, reload=reload, seen=seen),
+        names=PartnerNames(lambda: desk.house.agreements),
         conditions=conditions,
         alerts=Alerts(
             _tellers(configuration, office),

@@ -82,6 +82,22 @@ class Agreements:
         agreement = self.find_with(party)
         return None if agreement is None else agreement.name
 
+    def parties_named(self, name: str, own: frozenset[str] | None = None) -> Sequence[str]:
+        """The first PartyId of each partner that people call so, whatever the case of its letters.
+
+        Of `own` agreements alone, if they are given.
+        """
+        wanted = name.casefold()
+        return sorted(
+            {
+                one.their_party
+                for one in self._by_id.values()
+                if one.name is not None
+                and one.name.casefold() == wanted
+                and (own is None or one.id in own)
+            }
+        )
+
     def choose(
         self, to: str, agreement_id: str | None, own: frozenset[str] | None = None
     ) -> Agreement:

@@ -40,6 +40,7 @@ from onceonly.api.operation import ARROW, JSON, Nothing, Operation
 from onceonly.api.operations import ITEM_CALLS, OPERATIONS
 from onceonly.gateway import shapes
 from onceonly.gateway.api.access import Access
+from onceonly.gateway.api.agreement_calls import AgreementCalls
 from onceonly.gateway.api.alert_calls import AlertCalls
 from onceonly.gateway.api.answers import Answer, Bytes, Json, ascii_json, refusal
 from onceonly.gateway.api.arrow import inbox_stream, journal_stream
@@ -91,7 +92,7 @@ from onceonly.message.identity import Pair
 from onceonly.message.word import changed
 from onceonly.protocol.events import Settlement
 from onceonly.protocol.receiving import ProcessingState
-from onceonly.store.contract.entries import InboxItem, Incident, PairView, Role
+from onceonly.store.contract.entries import InboxItem, Incident, Notice, PairView, Role
 from onceonly.store.contract.listing import Listing
 from onceonly.store.contract.store import Snapshot
 from onceonly.store.spool import Sink
@@ -110,6 +111,7 @@ class Api(
     ListCalls,
     JobCalls,
     BackupCalls,
+    AgreementCalls,
     AlertCalls,
     FolderCalls,
     ReportCalls,
@@ -169,8 +171,10 @@ class Api(
 
         async def answer_to(request: Request) -> Response:
             caller = self._gate.allow(operation, request)
-            path = from_path(operation.path_type, request.path_params)
-            query = from_texts(operation.query_type, request.query_params.multi_items())
+            names = self._served.names
+            path = names.read(from_path(operation.path_type, request.path_params), caller)
+            texts = request.query_params.multi_items()
+            query = names.read(from_texts(operation.query_type, texts), caller)
             body: Any = None
             if is_json:
                 request = await read_whole(request)
@@ -203,6 +207,9 @@ class Api(
     @property
     def _snapshot(self) -> Snapshot:
         return self._served.store.snapshot()
+
+    def _name_of(self, party: str) -> str | None:
+        return self._served.names.name_of(party)
 
     @serves(operations.PUT_MESSAGE)
     async def put_message(
@@ -278,7 +285,7 @@ class Api(
             pair = self._pair_view(view.message.pair)
             before, view = view, snapshot.find_outbound_view(message_id)
             if view == before:
-                return shapes.message_shape(view, pair, recovery)
+                return shapes.message_shape(view, pair, recovery, self._name_of)
         raise unknown_message(message_id)
 
     def _pair_view(self, pair: Pair) -> PairView:
@@ -373,9 +380,9 @@ class Api(
             return Bytes(stream, media_type=ARROW)
         if asked.query.payloads == "inline":
             found = self._served.inbox.with_payloads(items)
-            shown = tuple(map(shapes.whole_inbox_shape, found))
+            shown = tuple(shapes.whole_inbox_shape(one, self._name_of) for one in found)
         else:
-            shown = tuple(map(shapes.inbox_shape, items))
+            shown = tuple(shapes.inbox_shape(one, self._name_of) for one in items)
         last_offset, store_id = self._served.inbox.last_offset(), self._store_id()
         shown_page = inbox.InboxPage(
             items=shown,
@@ -400,9 +407,8 @@ class Api(
     @serves(*(calls.get for calls in ITEM_CALLS))
     def get_inbox_item(self, asked: Asked[Any, Any, Nothing]) -> Answer[inbox.InboxItem]:
         """One received message, by its offset or by a MessageId that it alone has."""
-        return Json(
-            shapes.inbox_shape(self._served.inbox.get(*item_of(asked), asked.caller.agreement_ids))
-        )
+        item = self._served.inbox.get(*item_of(asked), asked.caller.agreement_ids)
+        return Json(shapes.inbox_shape(item, self._name_of))
 
     @serves(*(calls.payload for calls in ITEM_CALLS))
     def get_payload(self, asked: Asked[Any, Any, Nothing]) -> Answer[bytes]:
@@ -420,7 +426,7 @@ class Api(
         item = await self._served.inbox.report(
             message_id, processing, offset, asked.caller.agreement_ids
         )
-        return Json(shapes.inbox_shape(item))
+        return Json(shapes.inbox_shape(item, self._name_of))
 
     @serves(*(calls.refuse for calls in ITEM_CALLS))
     async def refuse_message(self, asked: Asked[Any, Any, Reason]) -> Answer[inbox.InboxItem]:
@@ -430,7 +436,7 @@ class Api(
         item = await self._served.inbox.refuse(
             message_id, reason, offset, asked.caller.agreement_ids
         )
-        return Json(shapes.inbox_shape(item))
+        return Json(shapes.inbox_shape(item, self._name_of))
 
     @serves(operations.LIST_NOTICES)
     def list_notices(
@@ -440,11 +446,16 @@ class Api(
         page = self._snapshot.search(
             owned(paged(notice_filter(asked.query), asked.query), asked.caller)
         )
-        notices = tuple(shapes.notice_shape(*notice) for notice in page.items)
+        notices = tuple(self._notice(*notice) for notice in page.items)
         shown = operating.NoticePage(
             notices=notices, next_after=page.next_after, is_cut=page.is_cut
         )
         return Json(shown)
+
+    def _notice(self, number: int, notice: Notice) -> operating.Notice:
+        entry = self._snapshot.find_outbound(notice.message_id)
+        partner = None if entry is None else self._served.agreements.find(entry.agreement_id)
+        return shapes.notice_shape(number, notice, partner)
 
     @serves(operations.LIST_PARTNERS)
     def list_partners(
@@ -522,7 +533,7 @@ class Api(
         if _wants_arrow(asked.request):
             return Bytes(journal_stream(page.items), media_type=ARROW)
         shown = history.JournalPage(
-            records=tuple(map(shapes.record_shape, page.items)),
+            records=tuple(shapes.record_shape(row, self._name_of) for row in page.items),
             last_seq=self._snapshot.last_seq(),
             store_id=self._store_id(),
             next_after=page.next_after,

@@ -34,14 +34,15 @@ class BulkCalls:
     ) -> Answer[bulk.BulkDetail]:
         """Select the messages, and show how many and which."""
         body = asked.body
+        where = self._served.names.read(body.where, asked.caller)
         prepared = await self._served.bulks.prepare(
             BulkAction(body.do),
             needed_reason(body.reason),
-            ascii_json(body.where).decode("ascii"),
-            message_filter(body.where),
+            ascii_json(where).decode("ascii"),
+            message_filter(where),
         )
         samples = await self._served.bulks.samples_of(prepared.number)
-        return Json(_detail(prepared, samples), status_code=201)
+        return Json(self._bulk_detail(prepared, samples), status_code=201)
 
     @serves(operations.START_BULK)
     async def start_bulk(self, asked: Asked[BulkPath, Nothing, StartBulk]) -> Answer[bulk.Bulk]:
@@ -67,7 +68,13 @@ class BulkCalls:
     def get_bulk(self, asked: Asked[BulkPath, Nothing, Nothing]) -> Answer[bulk.BulkDetail]:
         """How far it is."""
         number = asked.path.number
-        return Json(_detail(self._served.bulks.find(number), self._served.bulks.samples(number)))
+        found = self._served.bulks.find(number)
+        return Json(self._bulk_detail(found, self._served.bulks.samples(number)))
+
+    def _bulk_detail(self, found: Bulk, samples: Sequence[OutboundView]) -> bulk.BulkDetail:
+        name_of = self._served.names.name_of
+        shown = tuple(message_shape(view, None, None, name_of) for view in samples)
+        return bulk.BulkDetail(**_members(found), samples=shown)
 
     @serves(operations.LIST_BULK_RESULTS)
     def list_bulk_results(
@@ -100,11 +107,6 @@ def _members(found: Bulk) -> dict[str, Any]:
 
 def _bulk(found: Bulk) -> bulk.Bulk:
     return bulk.Bulk(**_members(found))
-
-
-def _detail(found: Bulk, samples: Sequence[OutboundView]) -> bulk.BulkDetail:
-    shown = tuple(message_shape(view, None, None) for view in samples)
-    return bulk.BulkDetail(**_members(found), samples=shown)
 
 
 def _item(found: BulkItem) -> bulk.BulkItem:

@@ -84,7 +84,7 @@ class CounterCalls:
         self, asked: Asked[Nothing, ExceptionsQuery, Nothing]
     ) -> Answer[counters.ExceptionPage]:
         """Rare rows of the journal, the newest first."""
-        query = asked.query
+        query, name_of = asked.query, self._served.names.name_of
         event = None if query.event is None else Event(query.event)
         wanted = ListedFilter(
             event or Event.DUPLICATE_ELIMINATED,
@@ -97,7 +97,7 @@ class CounterCalls:
         found = self._served.statistics.list_rare(wanted, event)
         return Json(
             counters.ExceptionPage(
-                exceptions=tuple(map(_event_shape, found.rows)),
+                exceptions=tuple(_event_shape(one, name_of) for one in found.rows),
                 next_before=found.next_before,
                 counted_seq=found.counted_seq,
                 last_seq=found.last_seq,
@@ -162,7 +162,7 @@ def members_of(counts: EventCounts) -> Mapping[str, Any]:
     }
 
 
-def _event_shape(listed: ListedRow) -> counters.ListedException:
+def _event_shape(listed: ListedRow, name_of: shapes.NameOf) -> counters.ListedException:
     row, first, answer = listed.record, listed.first, listed.answer
     repeats = None
     if first is not None:
@@ -172,4 +172,4 @@ def _event_shape(listed: ListedRow) -> counters.ListedException:
             answered_at=None if answer is None else shapes.text_of(answer.at),
             answer=None if answer is None else f"{answer.event} {answer.outcome}",
         )
-    return counters.ListedException(row=shapes.record_shape(row), repeats=repeats)
+    return counters.ListedException(row=shapes.record_shape(row, name_of), repeats=repeats)

@@ -46,5 +46,5 @@ class KeyCalls:
         limit = page_limit(asked.query.limit)
         found = self._served.store.snapshot().list_asked(asked.query.before, limit)
         next_before = found[-1].seq if len(found) == limit else None
-        rows = tuple(map(shapes.record_shape, found))
+        rows = tuple(shapes.record_shape(row, self._served.names.name_of) for row in found)
         return Json(history.AuditPage(records=rows, next_before=next_before))

@@ -69,7 +69,8 @@ class ListCalls:
         """A page of outbound messages."""
         wanted = owned(paged(message_filter(asked.query), asked.query), asked.caller)
         page = self._served.store.snapshot().list_messages(wanted)
-        items = tuple(shapes.message_shape(view, None, None) for view in page.messages)
+        name_of = self._served.names.name_of
+        items = tuple(shapes.message_shape(view, None, None, name_of) for view in page.messages)
         shown = messages.MessagePage(messages=items, next_after=page.next_after, is_cut=page.is_cut)
         return Json(shown)
 

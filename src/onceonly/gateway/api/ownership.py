@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from onceonly.api.operation import Operation
 from onceonly.gateway.api.serving import Asked, item_of
+from onceonly.gateway.application.agreements import unknown_agreement
 from onceonly.gateway.application.inbox import Inbox
 from onceonly.gateway.caller import Caller
 from onceonly.message.errors import LocalError
@@ -42,6 +43,9 @@ class Ownership:
         caller, path = asked.caller, asked.path
         if hasattr(path, "job"):
             _check_job(operation, caller, path.job)
+        elif hasattr(path, "agreement"):
+            if not caller.owns(path.agreement):
+                raise unknown_agreement(path.agreement)
         elif operation.path.startswith(_OF_ITEMS):
             self._check_item(asked)
         elif hasattr(path, "message_id") and operation.name not in _SUBMITS:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from onceonly.gateway.alerts.alerts import Alerts
+from onceonly.gateway.application.agreements import KnownAgreements
 from onceonly.gateway.application.bulk import Bulks
 from onceonly.gateway.application.conditions import Conditions
 from onceonly.gateway.application.following import Following
@@ -16,6 +17,7 @@ from onceonly.gateway.backups import Backups
 from onceonly.gateway.keys import Keys
 from onceonly.gateway.office import Office
 from onceonly.gateway.outside import Outside
+from onceonly.gateway.partner_names import PartnerNames
 from onceonly.gateway.purge import Purge
 from onceonly.gateway.reload import Reload
 from onceonly.gateway.reports import Reports
@@ -46,6 +48,8 @@ class Served:
     tasks: Tasks
     sent: SentMessages
     statistics: Statistics
+    agreements: KnownAgreements
+    names: PartnerNames
     conditions: Conditions
     alerts: Alerts
     payload_bytes_max: int

@@ -7,7 +7,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from onceonly.gateway.certificate_ends import earliest_end_at
+from onceonly.gateway.application.certificates import files_of
+from onceonly.gateway.certificate_file import earliest_end_at
 from onceonly.gateway.config import Configuration
 from onceonly.gateway.desk import Desk
 from onceonly.gateway.open_files import spool_of
@@ -67,10 +68,8 @@ class Conditions:
 
     def certificates(self) -> Sequence[tuple[Path, int | None]]:
         """Each file of certificates, and when the first of them ends."""
-        running = self._running()
-        named = [one for one in (running.tls, running.api_tls) if one is not None]
-        files = {file: None for tls in named for file in (tls.certificate, tls.trusted)}
-        return [(file, _end_of(file)) for file in files if file is not None]
+        files = dict.fromkeys(one.path for one in files_of(self._running()))
+        return [(file, _end_of(file)) for file in files]
 
     def published_seq(self) -> int | None:
         """The last journal row that is in the lake."""

@@ -6,7 +6,7 @@ text is in `file`, the keys in `keys`, the terms in `terms`, and TLS, mail and b
 `transports`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import product
 from pathlib import Path
@@ -112,6 +112,8 @@ class Configuration:
     """Files that hold a secret and nothing else."""
     has_secrets: bool = False
     """Whether a secret stands in the configuration file itself."""
+    agreement_tables: Mapping[str, Table] = field(default_factory=dict, compare=False, repr=False)
+    """By the id of the agreement: what the file says of it, and where."""
     digest: str = field(default="0" * 64, compare=False)
     """SHA-256 of what was read, in hexadecimal. Two files may say the same in different words."""
 
@@ -186,6 +188,7 @@ def read_configuration(path: Path) -> Configuration:
         log_file=gateway["log_file"] and directory / gateway["log_file"],
         secret_files=tuple(file.secrets.files),
         has_secrets=file.secrets.are_inside,
+        agreement_tables={table["id"]: table for table in agreement_tables},
         digest=file.digest,
     )
 

@@ -20,6 +20,9 @@ from onceonly.message.errors import OnceonlyError
 SUFFIX: Final = ".toml"
 """Of files in a folder of agreements."""
 
+_HEADING: Final = re.compile(r"\s*\[")
+_KEY: Final = re.compile(r"""\s*["']?(?P<key>[^\s"'=.#]+)["']?\s*=""")
+
 
 class ConfigurationError(OnceonlyError):
     """The file cannot be used. `where` is `FILE:LINE` (or `FILE`), the text says why."""
@@ -73,9 +76,14 @@ class Table:
         """Raise `ConfigurationError` with the line of this key, or of the table if it is None."""
         self._file.refuse(self._name, self._index, key, reason)
 
-    def place_of(self, key: str) -> str:
+    def place_of(self, key: str | None) -> str:
         """`FILE:LINE` of the key, or of its table."""
         return self._file.place_of(self._name, self._index, key)
+
+    def places(self) -> dict[str, str]:
+        """`FILE:LINE` of every key that is in the file."""
+        path, lines = self._file.path, self._file.lines_of(self._name, self._index)
+        return {key: f"{path}:{lines[key]}" for key in lines if key in self._given}
 
 
 class ConfigurationFile:
@@ -104,6 +112,7 @@ class ConfigurationFile:
         self._legal = tuple(legal)
         self._others: list[ConfigurationFile] = []
         self._lines = text.splitlines()
+        self._starts: dict[str, list[int]] = {}
         for name in self._tree:
             if name not in self._legal:
                 legal = ", ".join(_heading(table) for table in self._legal)
@@ -156,19 +165,32 @@ class ConfigurationFile:
 
     def _line_of(self, table: str, index: int, key: str | None) -> int | None:
         """Line of the key, of its table if the key is not there, or None."""
-        name = rf"[\"']?{re.escape(table)}[\"']?\s*"
-        heading = re.compile(rf"\s*(\[\[?\s*{name}\]\]?\s*(#.*)?$|{name}=)")
-        starts = [n for n, line in enumerate(self._lines) if heading.match(line)]
+        starts = self._starts_of(table)
         if index >= len(starts):
             return None
-        if key is not None:
-            wanted = re.compile(rf"\s*[\"']?{re.escape(key)}[\"']?\s*=")
-            for number in range(starts[index] + 1, len(self._lines)):
-                if re.match(r"\s*\[", self._lines[number]):
-                    break
-                if wanted.match(self._lines[number]):
-                    return number + 1
-        return starts[index] + 1
+        lines = {} if key is None else self.lines_of(table, index)
+        return lines.get(key or "", starts[index] + 1)
+
+    def lines_of(self, table: str, index: int) -> dict[str, int]:
+        """Line of every key of the table, by its name."""
+        starts = self._starts_of(table)
+        lines: dict[str, int] = {}
+        if index >= len(starts):
+            return {}
+        for number in range(starts[index] + 1, len(self._lines)):
+            if _HEADING.match(self._lines[number]):
+                break
+            found = _KEY.match(self._lines[number])
+            if found is not None:
+                lines.setdefault(found["key"], number + 1)
+        return lines
+
+    def _starts_of(self, table: str) -> list[int]:
+        if table not in self._starts:
+            name = rf"[\"']?{re.escape(table)}[\"']?\s*"
+            heading = re.compile(rf"\s*(\[\[?\s*{name}\]\]?\s*(#.*)?$|{name}=)")
+            self._starts[table] = [n for n, line in enumerate(self._lines) if heading.match(line)]
+        return self._starts[table]
 
 
 def _heading(table: str) -> str:

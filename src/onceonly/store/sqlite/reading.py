@@ -32,6 +32,7 @@ from onceonly.store.contract.entries import (
 )
 from onceonly.store.contract.store import Snapshot
 from onceonly.store.sqlite import mapping
+from onceonly.store.sqlite.agreements import SqliteAgreementReading
 from onceonly.store.sqlite.alerts import SqliteAlertReading
 from onceonly.store.sqlite.api_keys import SqliteKeyReading
 from onceonly.store.sqlite.bulk import SqliteBulkReading
@@ -44,6 +45,7 @@ from onceonly.store.sqlite.webhooks import SqliteWebhookReading
 
 class SqliteSnapshot(
     SqliteLists,
+    SqliteAgreementReading,
     SqliteAlertReading,
     SqliteBulkReading,
     SqliteCounterReading,

@@ -37,6 +37,7 @@ from onceonly.store.contract.rules import check_payloads, settled_at
 from onceonly.store.contract.store import Transaction
 from onceonly.store.contract.waits import Waits
 from onceonly.store.sqlite import mapping
+from onceonly.store.sqlite.agreements import SqliteAgreementWriting
 from onceonly.store.sqlite.alerts import SqliteAlertWriting
 from onceonly.store.sqlite.api_keys import SqliteKeyWriting
 from onceonly.store.sqlite.bulk import SqliteBulkWriting
@@ -79,6 +80,7 @@ _FORGET_TRANSIT = (
 
 
 class SqliteTransaction(
+    SqliteAgreementWriting,
     SqliteAlertWriting,
     SqliteBulkWriting,
     SqliteCounterWriting,

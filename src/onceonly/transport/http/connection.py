@@ -59,6 +59,8 @@ class Endpoint(Word):
     opened: Callable[["HttpConnection", str], Answer | None]
     """Tells the server of a connection from an address. Returns a refusal if there are too many."""
     closed: Callable[["HttpConnection", str], None]
+    note_certificate: Callable[[bytes], None]
+    """Told of each connection's verified client certificate, in DER."""
 
 
 class _Phase(Enum):
@@ -106,7 +108,10 @@ class HttpConnection(asyncio.Protocol):
         # A peer that reset the connection before we accepted it has no name any more.
         name = self._transport.get_extra_info("peername") or ("", 0)
         self._address, self._peer = name[0], f"{name[0]}:{name[1]}"
-        self._certificate = _fingerprint(self._transport.get_extra_info("ssl_object"))
+        shown = _certificate(self._transport.get_extra_info("ssl_object"))
+        self._certificate = None if shown is None else sha256(shown).hexdigest()
+        if shown is not None:
+            self._endpoint.note_certificate(shown)
         turned_away = self._endpoint.opened(self, self._address)
         if turned_away is not None:
             self._note(turned_away)
@@ -435,7 +440,6 @@ class HttpConnection(asyncio.Protocol):
             self._transport.resume_reading()
 
 
-def _fingerprint(tls: ssl.SSLObject | None) -> str | None:
-    """Fingerprint of the verified client certificate; None if none was asked for."""
-    certificate = None if tls is None else tls.getpeercert(binary_form=True)
-    return sha256(certificate).hexdigest() if certificate else None
+def _certificate(tls: ssl.SSLObject | None) -> bytes | None:
+    """The verified client certificate; None if none was asked for."""
+    return (None if tls is None else tls.getpeercert(binary_form=True)) or None

@@ -9,7 +9,7 @@ import os
 import socket
 import ssl
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -40,6 +40,7 @@ class HttpServer:
         limits: HttpLimits,
         *,
         authorities: frozenset[bytes],
+        note_certificate: Callable[[bytes], None],
     ) -> None:
         self._limits = limits
         self._connections: set[HttpConnection] = set()
@@ -62,6 +63,7 @@ class HttpServer:
             loop=asyncio.get_running_loop(),
             opened=self._opened,
             closed=self._closed,
+            note_certificate=note_certificate,
         )
 
     async def listen(self, host: str, port: int, tls: ssl.SSLContext | None) -> None:
@@ -189,7 +191,7 @@ def target_of(listen: str, also_called: Iterable[str] = ()) -> tuple[str, frozen
     return path, frozenset(filter(None, map(authority_of, (listen, *also_called))))
 
 
-async def serve_http(
+async def serve_http(  # noqa: PLR0913 - because each is a fact of one endpoint
     listen: str,
     receive: Receive,
     *,
@@ -197,6 +199,7 @@ async def serve_http(
     limits: HttpLimits = DEFAULT,
     tls: ssl.SSLContext | None = None,
     also_called: Iterable[str] = (),
+    note_certificate: Callable[[bytes], None] = lambda _: None,
 ) -> HttpServer:
     """Listen at a URI like `http://127.0.0.1:8401/msh`; its path is the only one that exists.
 
@@ -204,7 +207,8 @@ async def serve_http(
     hosts and that of `listen` may stand in a request target in absolute form (RFC 9112 §3.2.2).
     `receive` is called once per package. If it fails with another error than TransferBroken, the
     peer gets 500 and the loop's exception handler gets the error. `note_refusal` is called for what
-    is refused without it. A reception whose peer went away after the last byte runs to its end.
+    is refused without it, and `note_certificate` for each connection whose caller showed a verified
+    certificate. A reception whose peer went away after the last byte runs to its end.
     Raises `LocalError` for a URI that cannot be listened at, `OSError` for an address that is not
     available.
     """
@@ -214,6 +218,13 @@ async def serve_http(
     if not is_usable or parts.fragment or not listen.isascii():
         raise LocalError("UnusableAddress", f"{listen!r} must look like {scheme}://HOST:PORT/PATH")
     path, authorities = target_of(listen, also_called)
-    server = HttpServer(path, receive, note_refusal, limits, authorities=authorities)
+    server = HttpServer(
+        path,
+        receive,
+        note_refusal,
+        limits,
+        authorities=authorities,
+        note_certificate=note_certificate,
+    )
     await server.listen(str(parts.hostname), int(parts.port or 0), tls)
     return server

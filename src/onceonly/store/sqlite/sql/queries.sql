@@ -1202,3 +1202,28 @@ SELECT at FROM alert_look WHERE only_row = 1
 
 -- name: put_alert_look
 INSERT OR REPLACE INTO alert_look (only_row, at) VALUES (1, ?)
+
+-- name: list_agreement_changes
+SELECT number, agreement_id, change, at, by, digest, terms FROM agreement_change
+  WHERE agreement_id = ? AND number < ? ORDER BY number DESC LIMIT ?
+
+-- name: list_last_agreement_changes
+SELECT number, agreement_id, change, at, by, digest, terms FROM agreement_change
+  WHERE number IN (SELECT max(number) FROM agreement_change GROUP BY agreement_id)
+  ORDER BY agreement_id
+
+-- name: add_agreement_change
+INSERT INTO agreement_change (agreement_id, change, at, by, digest, terms)
+  VALUES (?, ?, ?, ?, ?, ?)
+
+-- name: forget_agreement_changes
+DELETE FROM agreement_change WHERE agreement_id = ?1 AND number <= (
+  SELECT number FROM agreement_change
+    WHERE agreement_id = ?1 ORDER BY number DESC LIMIT 1 OFFSET ?2)
+
+-- name: count_unsettled
+SELECT agreement_id, status, count(*) FROM (
+  SELECT agreement_id, status FROM outbound INDEXED BY outbound_by_status
+    WHERE status IN ('in_doubt', 'queued', 'sending') AND
+      status <> 'acknowledged' AND status <> 'sent' LIMIT ?)
+  GROUP BY agreement_id, status
