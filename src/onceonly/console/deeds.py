@@ -87,8 +87,8 @@ RESEND: Final = _message(
     _resend(lambda reason: Resend(reason=reason)),
     button="Send identical again",
     effect="The same bytes go out again under the same MessageId. If the partner has the message "
-    "already, it eliminates the repeat and acknowledges it again. If it certainly was not "
-    "delivered and has ended, its content goes out as a new message.",
+    "already, it eliminates the repeat and acknowledges it again. If it has ended and certainly "
+    "was not delivered, or was settled as not delivered, its content goes out as a new message.",
     command="onceonly message resend {on}",
     done="It is sent again.",
 )

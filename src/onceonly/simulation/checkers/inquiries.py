@@ -126,7 +126,12 @@ def causes_of(course: Course, terms: DeliveryTerms) -> list[Row]:
     return [
         row
         for row in course.out
-        if (terms.recovery.inquires and row.at_ns in doubts and _leaves_a_doubt(row))
+        if (
+            terms.recovery.inquires
+            and row.at_ns in doubts
+            and _leaves_a_doubt(row)
+            and not _denies_a_word(course, row)
+        )
         or row.record.event is Event.RESPONSE_OVERDUE
     ]
 
@@ -141,6 +146,13 @@ def _leaves_a_doubt(row: Row) -> bool:
     if row.record.event is Event.ERROR_RECEIVED:
         return row.record.error_code != ErrorCode.INVALID_SEQUENCE_NUMBER
     return row.record.event is Event.EXHAUSTED
+
+
+def _denies_a_word(course: Course, row: Row) -> bool:
+    """Whether the partner denies with it what a person had said: an operator looks (R-49)."""
+    said = (Event.SETTLED, Event.REQUEUED, Event.TRANSMITTING, *ACKNOWLEDGED)
+    before = [one for one in course.out if one.order < row.order and one.record.event in said]
+    return bool(before) and before[-1].record.event is Event.SETTLED
 
 
 def _is_certain_end(entry: OutboundEntry | None) -> bool:
@@ -352,6 +364,8 @@ def _remedied(case: WorldCase, course: Course, remedy: Remedy, report: Row) -> I
     if remedy is Remedy.WAIT or is_operators(case, course, _INSTEAD_OF_A_REMEDY):
         return
     rows = [row for row in course.out if row.order > report.order]
+    if any(row.record.event is Event.SETTLED for row in rows):
+        return
     if remedy is Remedy.RESEND:
         is_done = any(row.record.event is Event.REQUEUED for row in rows) or case.was_resumed(
             course, report.order, NEVER

@@ -16,6 +16,7 @@ from onceonly.message.instant import NS_PER_S
 from onceonly.simulation.cast import name_of
 from onceonly.simulation.checkers.case import NEVER, WorldCase
 from onceonly.simulation.checkers.course import Course
+from onceonly.simulation.checkers.inquiries import is_called_lost
 from onceonly.simulation.checkers.sender import VERDICTS
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import Accepted
@@ -92,7 +93,10 @@ def _has_kept(course: Course, order: int) -> bool:
 
 
 def _resends(case: WorldCase) -> Iterator[Violation]:
-    """R-41: the content goes out again only where nobody has it and never will; and once."""
+    """R-41: the content goes out again only where nobody has it and never will; and once.
+
+    Or where a person said so, who may be wrong (R-49).
+    """
     resent: set[MessageKey] = set()
     for course in case.courses.values():
         row = course.first_out(Event.SUBMITTED)
@@ -101,7 +105,11 @@ def _resends(case: WorldCase) -> Iterator[Violation]:
             continue
         old = MessageKey(*course.key[:2], reason[len(_RESEND) :])
         there = [one for one in case.of_key.get(old, ()) if one.is_destination]
-        if any(_has_kept(one, row.order) for one in there):
+        sender = case.at(course.node, old)
+        is_said = sender is not None and any(
+            is_called_lost(one) and one.order < row.order for one in sender.out
+        )
+        if not is_said and any(_has_kept(one, row.order) for one in there):
             yield Violation("R-41", f"{course}: its content is stored as {old[2]}, too", row.order)
         if old in resent:
             yield Violation("R-41", f"{course}: {old[2]} was sent again before", row.order)
