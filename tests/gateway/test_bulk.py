@@ -11,6 +11,7 @@ from running_gateway import RunningGateway, running
 
 from onceonly.gateway.application import bulk
 from onceonly.gateway.application.bulk import Bulks
+from onceonly.gateway.growth import Growth
 from onceonly.message.event import Event
 from onceonly.steps import bulk as steps
 from onceonly.steps import operating
@@ -312,7 +313,9 @@ async def test_what_is_over_is_forgotten(gateway, peer, monkeypatch):
     await gateway.live_a_round(purge_interval_s=0)
     assert [one["number"] for one in (await gateway.get(BULK))["bulks"]] == [done, waits]
     parts = gateway.parts
-    impatient = Bulks(desk=parts.desk, tasks=parts.tasks, bugs=parts.bugs, forget_after_s=-1)
+    impatient = Bulks(
+        desk=parts.desk, tasks=parts.tasks, bugs=parts.bugs, growth=Growth(), forget_after_s=-1
+    )
     assert await impatient.forget_over() == 4
     assert [one["number"] for one in (await gateway.get(BULK))["bulks"]] == [waits]
     monkeypatch.setattr(bulk, "PREPARED_S", -1)

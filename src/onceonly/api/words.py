@@ -57,8 +57,9 @@ ErrorWord = Literal[
 Order = Literal["oldest", "newest"]
 """Which row of a list comes first."""
 
-BulkAction = Literal["resend", "resend-anyway", "cancel", "resume", "ask"]
-"""What is done with each message of a selection."""
+BulkAction = Literal["resend", "resend-anyway", "cancel", "resume", "ask", "redeliver"]
+"""What is done with each message of a selection: `redeliver` with messages of the inbox, the others
+with sent ones."""
 
 BulkState = Literal["selecting", "prepared", "running", "stopped", "done"]
 """How far an action on many messages is."""

@@ -21,6 +21,7 @@ from onceonly.api.inbox import (
     OffsetPath,
     Processing,
     ProcessingRange,
+    Redeliver,
     WhichOffset,
 )
 from onceonly.api.jobs import (
@@ -338,6 +339,13 @@ class Client(
     ) -> InboxItem:
         path, query = ItemPath(message_id=item.message_id), WhichOffset(offset=item.offset)
         return self._ask(operation, path, query, body)
+
+    def redeliver(self, item: InboxItem, reason: str) -> InboxItem:
+        """Have the message of an inbox item handed over once more; returns the new item.
+
+        Raises `LocalError` (Purged, Cancelled, UnknownAgreement, NotFound).
+        """
+        return self._on_item(operations.BY_MESSAGE_ID.redeliver, item, Redeliver(reason=reason))
 
     def find_inbox_item(self, message_id: str) -> InboxItem | None:
         """The inbox item with this MessageId; None where there is none.

@@ -48,9 +48,9 @@ def is_parked(message: MessageDetail) -> bool:
 def of_item(item: InboxItem) -> tuple[Deed, ...]:
     """What can be tried with a received message."""
     if item.processing == "complete":
-        return ()
+        return (deeds.REDELIVER,)
     begun = item.processing == "in-progress"
-    return (*(() if begun else (deeds.BEGIN,)), deeds.COMPLETE, deeds.REFUSE)
+    return (*(() if begun else (deeds.BEGIN,)), deeds.COMPLETE, deeds.REFUSE, deeds.REDELIVER)
 
 
 def advice_for(message: MessageDetail) -> Advice:

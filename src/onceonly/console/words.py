@@ -64,7 +64,11 @@ BULK_ACTIONS: Final = {
     "resume": "Let go on what a bug of onceonly set aside.",
     "ask": "Ask the partners how it stands; changes nothing there.",
 }
-"""What is done with each message of a selection."""
+"""What is done with each message of a selection of sent ones."""
+INBOX_ACTIONS: Final = {
+    "redeliver": "Hand over to the application once more; it does the work again.",
+}
+"""What is done with each message of a selection of received ones."""
 BULK_STATES: Final = {
     "selecting": StateWords("open", "selecting", "its messages are being selected"),
     "prepared": StateWords("open", "prepared", "selected; nothing is done yet"),
@@ -142,6 +146,9 @@ EVENTS: Final = {
     Event.ASKED: Told(_APPLICATION, "open", "somebody asked for an action"),
     Event.PURGED: Told(_STORE, "outside", "old rows were forgotten"),
     Event.HANDED_OVER: Told(_APPLICATION, "agreed", "in the application's inbox"),
+    Event.HANDED_OVER_AGAIN: Told(
+        _APPLICATION, "doubt", "somebody asked for one more hand-over, since it was lost"
+    ),
     Event.PROCESSING_CHANGED: Told(_APPLICATION, "open", "the application said how far it is"),
     Event.SECURITY_EVENT: Told(_PARTNER, "alarm", "somebody tried what is not allowed"),
     Event.PARKED: Told(_STORE, "alarm", "set aside: a bug of onceonly met it"),
