@@ -225,7 +225,7 @@ def redeliver(
     if is_about_many(offset or message_id, many, by="--from, --since"):
         act_on_many(client, "redeliver", many, reason=reason, output=output)
         return
-    again = client.redeliver(_item(client, message_id, offset), reason)
+    again = client.redeliver(reason, offset=offset, message_id=message_id)
     say(f"handed over again: {_named(again)}")
     print_fields(again, output)
 

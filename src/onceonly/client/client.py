@@ -22,6 +22,7 @@ from onceonly.api.inbox import (
     Processing,
     ProcessingRange,
     Redeliver,
+    WhichItem,
     WhichOffset,
 )
 from onceonly.api.jobs import (
@@ -340,12 +341,21 @@ class Client(
         path, query = ItemPath(message_id=item.message_id), WhichOffset(offset=item.offset)
         return self._ask(operation, path, query, body)
 
-    def redeliver(self, item: InboxItem, reason: str) -> InboxItem:
+    def redeliver(
+        self, reason: str, *, offset: int | None = None, message_id: str | None = None
+    ) -> InboxItem:
         """Have the message of an inbox item handed over once more; returns the new item.
 
-        Raises `LocalError` (Purged, Cancelled, UnknownAgreement, NotFound).
+        The item is named by its offset, or by a MessageId that it alone has. Raises `LocalError`
+        (NotFound, Ambiguous, Purged, Cancelled, UnknownAgreement).
         """
-        return self._on_item(operations.BY_MESSAGE_ID.redeliver, item, Redeliver(reason=reason))
+        body = Redeliver(reason=reason)
+        if message_id is not None:
+            query = WhichItem(message_id=message_id, offset=offset)
+            return self._ask(operations.BY_QUERY.redeliver, _NOTHING, query, body)
+        assert offset is not None, "an item has an offset or a MessageId"
+        path = OffsetPath(offset=offset)
+        return self._ask(operations.BY_OFFSET.redeliver, path, _NOTHING, body)
 
     def find_inbox_item(self, message_id: str) -> InboxItem | None:
         """The inbox item with this MessageId; None where there is none.
