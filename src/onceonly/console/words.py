@@ -63,12 +63,11 @@ BULK_ACTIONS: Final = {
     "cancel": "Take back.",
     "resume": "Let go on what a bug of onceonly set aside.",
     "ask": "Ask the partners how it stands; changes nothing there.",
-}
-"""What is done with each message of a selection of sent ones."""
-INBOX_ACTIONS: Final = {
     "redeliver": "Hand over to the application once more; it does the work again.",
 }
-"""What is done with each message of a selection of received ones."""
+"""What is done with each message of a selection."""
+OF_INBOX: Final = frozenset({"redeliver"})
+"""Those of them that are done with received messages; the others are for sent ones."""
 BULK_STATES: Final = {
     "selecting": StateWords("open", "selecting", "its messages are being selected"),
     "prepared": StateWords("open", "prepared", "selected; nothing is done yet"),

@@ -85,7 +85,11 @@ def _asked(
             "problem": problem,
             "of": IN_INBOX if of_inbox else "",
             "keys": INBOX_KEYS if of_inbox else KEYS,
-            "actions": words.INBOX_ACTIONS if of_inbox else words.BULK_ACTIONS,
+            "actions": {
+                name: means
+                for name, means in words.BULK_ACTIONS.items()
+                if (name in words.OF_INBOX) == of_inbox
+            },
         },
         twin=twin_of(LIST_BULKS, NOTHING, query),
         command="onceonly bulk prepare",
@@ -115,7 +119,7 @@ async def _followed(
             "bulk": found,
             "line": QueryLine(terms=terms).text,
             "of_inbox": found.inbox is not None,
-            "means": {**words.BULK_ACTIONS, **words.INBOX_ACTIONS}[found.do],
+            "means": words.BULK_ACTIONS[found.do],
             "results": results,
             "outcomes": words.ITEM_OUTCOMES,
             "problem": problem,

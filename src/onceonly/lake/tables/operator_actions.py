@@ -27,7 +27,10 @@ DEFINITION: Final = Definition(
         text("party", "whose gateway"),
         instant("at", "when it was carried out"),
         text("actor", "who, where the journal names somebody"),
-        text("action", "suspend, resume, resend, cancel; what call was asked for; or the event"),
+        text(
+            "action",
+            "suspend, resume, resend, cancel, redeliver; what call was asked for; or the event",
+        ),
         *KEY_COLUMNS,
         text("reason", "why, in words"),
         ordinal("seq", "number of its row in that journal"),
@@ -44,6 +47,7 @@ _VERBS: Final = {
     Event.REQUEUED: "resend",
     Event.RESENT: "resend",
     Event.CANCELLED: "cancel",
+    Event.HANDED_OVER_AGAIN: "redeliver",
 }
 _GIVING_UP: Final = (Event.EXHAUSTED, Event.NOTIFIED)
 
