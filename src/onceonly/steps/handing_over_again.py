@@ -7,8 +7,8 @@ partners are told stays true (I44). Two things follow from that:
 
 * Whoever asks says that the application had the message. A message of which it reported nothing is
   in progress from now on, so that its sender cannot take it back any more (seed 004 level 3).
-* The new item has a processing state of its own, which begins anew. It carries the state of the
-  message forward where that is not at its end yet, and never back (`processing`).
+* The new item has a processing state of its own. It carries the state of the message forward where
+  that is not at its end yet, and never back (`processing`).
 """
 
 from onceonly.message.digest import Digests
