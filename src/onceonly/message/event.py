@@ -114,7 +114,7 @@ class Event(StrEnum):
     `reason`. The rows of that hand-over come after it; `attempt` is its number, from 2."""
     PROCESSING_CHANGED = "ProcessingChanged"
     """Receiver: the application reported its processing state, in `reason`; with `attempt`, that of
-    a hand-over that was asked for."""
+    a hand-over that was asked for. Right after `HandedOverAgain`: what follows from that."""
     SECURITY_EVENT = "SecurityEvent"
     """Somebody tried something that is not allowed; `reason` says what (R-26)."""
     PARKED = "Parked"

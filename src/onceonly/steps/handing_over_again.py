@@ -42,7 +42,6 @@ def hand_over_again(
     if standing_of(txn, item).status is not InboundStatus.HANDED_OVER:
         raise taken_back()
     agreement, rows = agreement_of(ground, item.message), ground.house.rows
-    begin(txn, ground, item)
     again = txn.find_inbox_item(txn.hand_over_again(offset, at=ground.now.at))
     assert again is not None, "it was put there"
     assert again.repeats is not None, "it repeats the first"
@@ -54,6 +53,7 @@ def hand_over_again(
     key, digests = item.message.key, Digests(item.digest, item.header_digest)
     row = rows.about_message(key, agreement, Direction.IN, asked, ground.now)
     txn.append([changed(row, actor=actor)])
+    begin(txn, ground, item)
     txn.append(
         [rows.about_message(key, agreement, Direction.IN, handed, ground.now, digests=digests)]
     )
