@@ -293,3 +293,24 @@ async def test_a_program_that_is_killed_books_every_order_once(gateway, peer, tm
         receiver = Receiver(client, last_offset=lambda: len(ORDERS))
         assert await beside(receiver.run, until_empty=True) == 0
     assert states(gateway) == ["complete"] * len(ORDERS)
+
+
+async def test_a_message_that_is_handed_over_again_is_given_again(client, gateway, peer):
+    """Its function sees which repetition it is; also a refusal of what was complete is taken."""
+    await receive(gateway, peer, *ORDERS[:2])
+    done, seen = 0, []
+    receiver = Receiver(client, last_offset=lambda: done)
+
+    @receiver.on()
+    def book(order):
+        nonlocal done
+        seen.append((order.offset, order.handed_over_again, order.item.first_offset))
+        done = order.offset
+        return Refusal(reason="known already") if order.offset == 4 else None
+
+    assert await beside(receiver.run, until_empty=True) == 2
+    for offset in (1, 2):
+        await beside(client.redeliver, "restored from last night", offset=offset)
+    assert await beside(receiver.run, until_empty=True) == 2
+    assert seen == [(1, 0, None), (2, 0, None), (3, 1, 1), (4, 1, 2)]
+    assert states(gateway) == ["complete", "complete", "complete", "in-progress"]

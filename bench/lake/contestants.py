@@ -84,6 +84,7 @@ WITH journal AS (
     bool_or(own AND event = 'CancelConfirmed') AS confirmed,
     bool_or(NOT own AND event = 'Stored') AS in_custody,
     count(*) FILTER (own AND event = 'HandedOver') AS hand_overs,
+    count(*) FILTER (own AND event = 'HandedOverAgain') AS asked_again,
     bool_or(own AND event = 'CollisionDetected') AS collided,
     bool_or(own AND event = 'Rejected') AS rejected,
     bool_or(own AND event = 'OrphanAckReceived') AS orphaned,
@@ -127,7 +128,7 @@ WITH journal AS (
   FROM facts
 )
 SELECT CASE
-  WHEN promised AND hand_overs > 1 THEN 'DELIVERED_TWICE'
+  WHEN promised AND hand_overs > 1 + asked_again THEN 'DELIVERED_TWICE'
   WHEN least < greatest OR least_header < greatest_header THEN 'CONTENT_MISMATCH'
   WHEN collided THEN 'COLLISION'
   WHEN two_sided AND stored_long_ago AND NOT submitted THEN 'RECEIVED_NOT_SENT'
@@ -243,6 +244,7 @@ def _lives(rows: pl.LazyFrame) -> pl.LazyFrame:
             confirmed=ever(ours("CancelConfirmed")),
             in_custody=ever(~pl.col("own") & (pl.col("event") == "Stored")),
             hand_overs=ours("HandedOver").sum(),
+            asked_again=ours("HandedOverAgain").sum(),
             collided=ever(ours("CollisionDetected")),
             rejected=ever(ours("Rejected")),
             orphaned=ever(ours("OrphanAckReceived")),
@@ -283,7 +285,7 @@ def _judged(life: pl.LazyFrame, holders: pl.Series, as_of: int) -> pl.LazyFrame:
     matched = submitted & done & stored & handed
     undelivered = (~stored & (~acked | c("in_custody"))) | (withheld & ~acked)
     classes = {
-        "DELIVERED_TWICE": promised & (c("hand_overs") > 1),
+        "DELIVERED_TWICE": promised & (c("hand_overs") > 1 + c("asked_again")),
         "CONTENT_MISMATCH": (c("least") < c("greatest")).fill_null(value=False)
         | (c("least_header") < c("greatest_header")).fill_null(value=False),
         "COLLISION": c("collided"),

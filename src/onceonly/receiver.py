@@ -91,6 +91,14 @@ class ReceivedMessage:
         """Its MessageId, which a message of another partner may have, too."""
         return self.item.message_id
 
+    @property
+    def handed_over_again(self) -> int:
+        """0, or which repetition it is: an operator had the message handed over once more.
+
+        It has another offset than the first time; `item.first_offset` has that one.
+        """
+        return self.item.handed_over_again
+
     def stream(self, n: int = 0) -> Iterator[bytes]:
         """The bytes of a payload, in pieces. Raises `PayloadAltered`, after the last of them."""
         digest = sha256()

@@ -81,6 +81,7 @@ def inbox_schema(payload: str) -> StructType:
             StructField("name", _TEXT),
             StructField("payload", content),
             StructField("attachments", ArrayType(_PART), nullable=False),
+            StructField("handed_over_again", _NUMBER, nullable=False),
         ]
     )
 

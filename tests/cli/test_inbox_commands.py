@@ -192,3 +192,50 @@ async def test_an_item_is_named_once_and_is_there(run, gateway, words, code):
 async def test_a_message_that_is_not_there_is_not_found(run, gateway, verb):
     """Exit 3."""
     assert (await run("inbox", verb, "none")).exit_code == Exit.NOT_FOUND
+
+
+@pytest.mark.usefixtures("received")
+async def test_redeliver_hands_over_once_more(run, gateway):
+    """At a new offset, which is said; the id alone says no item any more."""
+    why = ("--reason", "INC-42: restored")
+    result = await run("inbox", "redeliver", M, *why, "-o", "json")
+    assert result.exit_code == Exit.OK
+    assert f"handed over again: {M} (offset 2)" in result.stderr
+    item = json.loads(result.stdout)
+    assert (item["offset"], item["handed_over_again"], item["first_offset"]) == (2, 1, 1)
+    result = await run("inbox", "redeliver", M, *why)
+    assert "Ambiguous" in result.stderr
+    assert (await run("inbox", "redeliver", "--offset", "1", *why)).exit_code == Exit.OK
+    assert [row.reason for row in gateway.rows(Event.HANDED_OVER_AGAIN)] == [why[1]] * 2
+
+
+@pytest.mark.usefixtures("received")
+async def test_redeliver_acts_on_many(run, gateway, peer):
+    """A dry run shows items of the inbox; begun, each is handed over again."""
+    wanted = ("inbox", "redeliver", "--from", peer.party, "--reason", "INC-42")
+    result = await run(*wanted, "--dry-run")
+    assert result.exit_code == Exit.OK
+    assert result.stdout.split("\t")[:2] == ["1", M]
+    assert "hand over to the application once more: 1 messages" in result.stderr
+    assert gateway.rows(Event.HANDED_OVER_AGAIN) == []
+    assert (await run(*wanted, "--yes")).exit_code == Exit.OK
+    assert len(gateway.rows(Event.HANDED_OVER_AGAIN)) == 1
+    prepared = await run("bulk", "prepare", "redeliver", "--processing", "in-progress", *wanted[4:])
+    assert "onceonly bulk start 3 --count 1" in prepared.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("inbox", "redeliver", "--reason", "x"),
+        ("inbox", "redeliver", M),
+        ("inbox", "redeliver", M, "--since", "2h", "--reason", "x"),
+        ("bulk", "prepare", "redeliver", "--state", "failed", "--reason", "x"),
+        ("bulk", "prepare", "cancel", "--processing", "complete", "--reason", "x"),
+    ],
+    ids=["none", "no reason", "both", "sent", "received"],
+)
+async def test_what_is_not_meant_is_handed_over_no_more(run, gateway, words):
+    """Exit 2, and nothing is selected."""
+    assert (await run(*words)).exit_code == Exit.USAGE
+    assert json.loads((await run("bulk", "list", "-o", "json")).stdout) == []

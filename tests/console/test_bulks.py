@@ -7,6 +7,8 @@ import pytest
 from tabs import tab_of
 from two_gateways import DISTANT, two_gateways
 
+from onceonly.message.event import Event
+
 pytestmark = pytest.mark.anyio
 
 
@@ -48,6 +50,38 @@ async def test_search_export_bulk_resend(morning, browser):
     assert any("INC-42" in (row.reason or "") for row in rows)
 
 
+async def test_the_inbox_is_handed_over_again(morning, browser):
+    """One message by its button, and all that a query line finds by its number."""
+    items = (await morning.get("/v1/inbox"))["items"]
+    async with tab_of(browser, morning.api) as tab:
+        page = tab.page
+        await tab.open("/console/item?offset=1")
+        await page.get_by_role("link", name="Hand over again").click()
+        await page.get_by_text("The application does the work of this message once more").wait_for()
+        await page.get_by_label("Reason").fill("restored from last night")
+        await page.get_by_role("button", name="Hand over again").click()
+        await page.get_by_text("somebody asked for one more hand-over").first.wait_for()
+        await page.get_by_role("link", name="Inbox").first.click()
+        await page.get_by_text("again", exact=True).wait_for()
+        await page.get_by_role("link", name="Act on all of them").click()
+        await page.get_by_label("Which messages").fill(f"from:{items[0]['from'][0]}")
+        await page.locator("#do-redeliver").check()
+        await page.get_by_label("Reason").fill("INC-43")
+        await page.get_by_role("button", name="Select the messages").click()
+        count = len(items)
+        heading = f"redeliver: {count} message" + ("" if count == 1 else "s")
+        await page.get_by_role("heading", name=heading).wait_for()
+        await page.get_by_label("To begin").fill(str(count))
+        await page.get_by_role("button", name="Begin").click()
+        await page.get_by_text(f"{count} done, 0 skipped").wait_for()
+        await page.locator("tbody").get_by_text("at offset").first.wait_for()
+        await page.locator("tbody a[data-row]").first.click()
+        await page.get_by_text("Its way").wait_for()
+        assert tab.faults == []
+    asked = [row for row in morning.buyer.rows() if row.event is Event.HANDED_OVER_AGAIN]
+    assert [row.reason for row in asked] == ["restored from last night", *["INC-43"] * count]
+
+
 async def post(http, world, path, **fields):
     """A form as a browser posts it from a page of ours."""
     token = re.search(r'name="token" value="([0-9a-f]+)"', (await http.get("/console/")).text)
@@ -62,6 +96,9 @@ async def post(http, world, path, **fields):
         ({"q": "state:failed", "do": "ask"}, "Say why"),
         ({"q": "state:failed", "do": "burn", "reason": "x"}, "Invalid enum value"),
         ({"q": "colour:red", "do": "ask", "reason": "x"}, "is no key"),
+        ({"q": "state:failed", "do": "redeliver", "reason": "x", "of": "inbox"}, "is no key"),
+        ({"q": "processing:often", "do": "redeliver", "reason": "x", "of": "inbox"}, "Invalid"),
+        ({"q": "", "do": "redeliver", "reason": "x"}, "is said with"),
     ],
 )
 async def test_a_form_that_is_wrong_comes_back_with_the_reason(world, fields, said):

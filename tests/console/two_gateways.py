@@ -73,6 +73,7 @@ class World:
             "bulks": "/console/bulks",
             "bulk": "/console/bulk?number=1",
             "new-bulk": "/console/new-bulk?q=state:in_doubt",
+            "new-bulk-of-inbox": "/console/new-bulk?of=inbox&q=processing:complete",
             "jobs": "/console/jobs",
             "job": "/console/job?job=invoices-november",
             "journal": "/console/journal",

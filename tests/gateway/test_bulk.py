@@ -11,6 +11,7 @@ from running_gateway import RunningGateway, running
 
 from onceonly.gateway.application import bulk
 from onceonly.gateway.application.bulk import Bulks
+from onceonly.gateway.growth import Growth
 from onceonly.message.event import Event
 from onceonly.steps import bulk as steps
 from onceonly.steps import operating
@@ -314,7 +315,9 @@ async def test_what_is_over_is_forgotten(gateway, peer, monkeypatch):
     newest = (await gateway.get(f"{BULK}?order=newest"))["bulks"]
     assert [one["number"] for one in newest] == [waits, done]
     parts = gateway.parts
-    impatient = Bulks(desk=parts.desk, tasks=parts.tasks, bugs=parts.bugs, forget_after_s=-1)
+    impatient = Bulks(
+        desk=parts.desk, tasks=parts.tasks, bugs=parts.bugs, growth=Growth(), forget_after_s=-1
+    )
     assert await impatient.forget_over() == 4
     assert [one["number"] for one in (await gateway.get(BULK))["bulks"]] == [waits]
     monkeypatch.setattr(bulk, "PREPARED_S", -1)

@@ -77,6 +77,24 @@ async def test_the_application_may_report_the_end_itself(alive, peer, box):
     assert list((box / ".onceonly").iterdir()) == []
 
 
+async def test_what_is_handed_over_again_is_written_again(alive, peer, box):
+    """In a folder of its own, whose header says what it repeats; also after a restart once."""
+    item = await receive(alive, peer)
+    await (await drop(alive, box)).look()
+    answer = await alive.call("POST", "/v1/inbox/items/1/redeliver", json={"reason": "lost"})
+    assert answer.status == 201
+    new = alive.store.snapshot().find_inbox_item(2)
+    for count in (1, 0):
+        folder = await drop(alive, box)
+        await folder.look()
+        assert folder.done == count
+    assert left(box) == [name_of(item), name_of(new)]
+    header = json.loads((box / name_of(new) / "header.json").read_text("utf-8"))
+    assert (header["offset"], header["handed_over_again"], header["first_offset"]) == (2, 1, 1)
+    assert header["first_handed_over_at"] == answer.json["first_handed_over_at"]
+    assert processing(alive, 2) is ProcessingState.COMPLETE
+
+
 async def test_a_large_payload_comes_from_the_spool(alive, peer, box):
     """Byte for byte."""
     content = os.urandom(INLINE_BYTES_MAX + 1)

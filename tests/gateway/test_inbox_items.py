@@ -35,6 +35,7 @@ CALLS: list[tuple[str, str, Any]] = [
     ("GET", "/payloads/0", None),
     ("POST", "/processing", {"processing": "in-progress"}),
     ("POST", "/refuse", {"reason": "no"}),
+    ("POST", "/redeliver", {"reason": "lost"}),
 ]
 
 

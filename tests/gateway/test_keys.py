@@ -314,7 +314,8 @@ async def test_what_is_anothers_is_not_there(shared, operation):
 @pytest.mark.parametrize("calls", ITEM_CALLS, ids=lambda one: one.get.name)
 async def test_an_item_that_only_the_query_names_is_anothers_too(shared, calls):
     """By MessageId, with and without its offset."""
-    head = await made(shared, "their-key", "submit", "read", "payloads", **OTHER)
+    head = await made(shared, "their-key", "submit", "read", "payloads", "operate", **OTHER)
+    bodies = {calls.report: {"processing": "complete"}, calls.redeliver: {"reason": "lost"}}
     for query in ({"message_id": M}, {"message_id": M, "offset": "1"}, {"offset": "1"}):
         for one in calls.all:
             response = await shared.api.request(
@@ -322,7 +323,7 @@ async def test_an_item_that_only_the_query_names_is_anothers_too(shared, calls):
                 path_of(one),
                 headers=head,
                 params={key: value for key, value in query.items() if key in names(one)},
-                json={"processing": "complete"} if one is calls.report else None,
+                json=bodies.get(one),
             )
             assert response.status_code in (400, 404), (one.name, query, response.text)
 
@@ -526,6 +527,7 @@ async def test_every_action_has_a_row_that_says_who_and_why(gateway, peer, opera
         "createKey": {"name": "new", "scopes": ["read"]},
         "prepareBulk": {"do": "cancel", "where": {}, "reason": "maintenance"},
         "startBulk": {"count": 0},
+        **{calls.redeliver.name: {"reason": "maintenance"} for calls in ITEM_CALLS},
         "muteRule": {"for_s": 60, "reason": "maintenance"},
     }
     before = len(gateway.rows(Event.ASKED))

@@ -111,6 +111,24 @@ async def test_events_come_in_order_and_only_wanted_ones(alive, peer, receiver):
     assert seqs[-1] == rows[-1]
 
 
+async def test_a_hand_over_that_was_asked_for_is_told_as_one(alive, peer, receiver):
+    """As events of their own, not as a replay: the number, who had it asked for why, and where."""
+    told = await told_by(alive, wanted(receiver.url))
+    await peer.send("m-1@a.example.com", 1)
+    await alive.until_handed_over("m-1@a.example.com")
+    await alive.call("POST", "/v1/inbox/items/1/redeliver", json={"reason": "it was lost"})
+    await tell_all(told)
+    posts = [(post.json["type"], post.json["data"]) for post in receiver.heard]
+    assert [(name, event["attempt"]) for name, event in posts] == [
+        ("inbox.HandedOver", None),
+        ("inbox.HandedOverAgain", 2),
+        ("inbox.HandedOver", 2),
+    ]
+    assert posts[1][1]["reason"] == "it was lost"
+    assert posts[2][1]["reason"].startswith("again, at offset 2; first at offset 1 on ")
+    assert len({post.event_id for post in receiver.heard}) == 3
+
+
 async def test_rows_are_read_once(alive, peer, receiver, monkeypatch):
     """One that is behind goes on in what it has read, however many events are in it."""
     told = await told_by(alive, wanted(receiver.url, kinds=("traffic",)))

@@ -262,6 +262,20 @@ def test_a_healthy_exchange_breaks_nothing(frame: Frame):
     assert sheet["I1"]["examples"] == []
 
 
+def test_a_hand_over_that_was_asked_for_keeps_the_sheet(frame: Frame):
+    """I1: one more than was asked for does not."""
+    x = Exchange(Ledger("urn:from:other"), Ledger("urn:to:other"))
+    for name, handed in (("asked", 1), ("more", 2)):
+        x.matched(name)
+        x.into(Event.HANDED_OVER_AGAIN, name, attempt=2, actor="Ann", reason="lost")
+        for attempt in range(2, 2 + handed):
+            x.hand_over(name, attempt=attempt)
+    rows = frame(x.sender.records + x.receiver.records)
+    sheet = {row["name"]: row for row in invariants.sheet(broken(rows)).collect()}
+    assert {name for name, row in sheet.items() if row["breaches"]} == {"I1"}
+    assert sheet["I1"]["breaches"] == 1
+
+
 def test_every_degree_of_reliability_keeps_the_sheet(frame: Frame):
     """Windows, transports that are reliable themselves, cancels and endless tries break no line.
 

@@ -517,6 +517,25 @@ def test_processing_states_stand_beside_the_hand_over(frame: Frame):
     assert part(row, "number", "digest", "refused_at") == (1, digest_of("m@example"), None)
 
 
+def test_a_hand_over_that_was_asked_for_has_a_row_of_its_own(frame: Frame):
+    """When it was asked for, and how far the application got with it, apart from the first."""
+    there, _ = two_parties()
+    there.matched("m@example")
+    there.into(Event.PROCESSING_CHANGED, "m@example", reason="complete")
+    asked = {"attempt": 2, "actor": "Ann", "reason": "restored from last night"}
+    there.into(Event.HANDED_OVER_AGAIN, "m@example", **asked)
+    there.hand_over("m@example", attempt=2)
+    there.into(Event.PROCESSING_CHANGED, "m@example", reason="in-progress", attempt=2)
+    case = evidence(frame(records(there)))
+    first, second = sorted(made("app_deliveries", case), key=lambda row: row["number"])
+    assert part(first, "number", "asked_at", "in_progress_at") == (1, None, None)
+    assert part(second, "number", "complete_at") == (2, None)
+    assert first["complete_at"] <= second["asked_at"] <= second["handed_over_at"]
+    assert second["handed_over_at"] <= second["in_progress_at"]
+    [action] = made("operator_actions", case)
+    assert part(action, "actor", "action", "reason") == ("Ann", "redeliver", asked["reason"])
+
+
 def test_a_clock_that_was_set_back_empties_no_queue_below_nothing(frame: Frame):
     """Submitted at eight, and by the clock sent and acknowledged at six."""
     there, _ = two_parties()

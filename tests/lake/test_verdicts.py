@@ -407,6 +407,23 @@ def test_the_senders_word_decides_what_was_promised(frame: Frame):
     assert judge(frame(there.receiver.records)) == {"m@example": Verdict.BEST_EFFORT}
 
 
+def test_a_hand_over_that_was_asked_for_is_no_second_delivery(frame: Frame):
+    """One for each time that somebody asked; one more is still an alarm."""
+    there, _ = two_parties()
+    for name, asked, handed in (("asked", 1, 1), ("twice", 2, 2), ("more", 1, 2), ("lost", 1, 0)):
+        there.matched(name)
+        for attempt in range(2, 2 + asked):
+            there.into(Event.HANDED_OVER_AGAIN, name, attempt=attempt, actor="Ann", reason="lost")
+        for attempt in range(2, 2 + handed):
+            there.hand_over(name, attempt=attempt)
+    assert judge(frame(records(there))) == {
+        "asked": Verdict.MATCHED,
+        "twice": Verdict.MATCHED,
+        "more": Verdict.DELIVERED_TWICE,
+        "lost": Verdict.MATCHED,
+    }
+
+
 @pytest.mark.statement(ruling="R-37")
 def test_a_mismatch_says_what_differs(frame: Frame):
     """Another header is another content, be the payloads the same or not."""

@@ -177,6 +177,13 @@ ENDLESS = changed(NUMBERED, semantics=DeliverySemantics.EXACTLY_ONCE, retries=No
 GIVES_UP = changed(NUMBERED, on_exhausted=OnExhausted.FAIL)
 REPORTS = plan(NUMBERED, machines=(Machine("A"), Machine("B", habits=Habits(reports=1.0))))
 
+REDELIVERED = plan(
+    NUMBERED,
+    Action(20_000, "operate", "B", {"what": "redeliver", "message_id": "m0@A.example"}),
+    heal_ms=30_000,
+)
+"""An operator at B had the first message handed over once more."""
+
 SET_BACK_BEFORE = (Action(100, "back_up", "A"), Action(300, "restore", "A"))
 """The copy is put back before anything is submitted: nothing is excused behind it."""
 
@@ -186,6 +193,22 @@ OTHER_ACK = (b"<MessageId>", b"<MessageId>x")
 BREAKS = (
     Break("I1", plan(), _deliver_again),
     Break("I1", plan(), _insert_like((Event.HANDED_OVER, "m0"), (Event.HANDED_OVER, "m0"))),
+    Break("I1", REDELIVERED, _deliver_again),
+    Break("I1", REDELIVERED, partial(drop, event=Event.HANDED_OVER_AGAIN, name="m0")),
+    Break(
+        "I1",
+        REDELIVERED,
+        _insert_like((Event.HANDED_OVER_AGAIN, "m0"), (Event.HANDED_OVER, "m2")),
+    ),
+    Break(
+        "I1",
+        plan(),
+        _insert_like((Event.HANDED_OVER, "m0"), (Event.HANDED_OVER, "m0"), attempt=2),
+    ),
+    Break("I12", REDELIVERED, partial(drop, event=Event.HANDED_OVER, name="m0", nth=1)),
+    Break("E1", REDELIVERED, partial(drop, event=Event.HANDED_OVER, name="m0", nth=1)),
+    Break("L2", REDELIVERED, lambda history: history.delivered.pop()),
+    Break("R-21", REDELIVERED, partial(drop, event=Event.HANDED_OVER_AGAIN, name="m0")),
     Break("I2", plan(), _deliver_other_content),
     Break("I2", plan(), _deliver_invented),
     Break("I3", plan(), partial(drop, event=Event.STORED, name="m0")),

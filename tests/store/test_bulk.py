@@ -11,6 +11,7 @@ from onceonly.store.contract.bulk import (
     BulkItem,
     BulkSnapshot,
     BulkState,
+    Chosen,
     ItemOutcome,
 )
 from onceonly.store.sqlite.store import SqliteStore
@@ -33,7 +34,7 @@ def store(path: Path, open_in: Open) -> Iterator[SqliteStore]:
 def add(store: SqliteStore, *message_ids: str) -> int:
     txn = store.begin()
     bulk = txn.add_bulk(BulkAction.CANCEL, "why", "{}", at=7)
-    txn.add_bulk_items(bulk.number, 1, message_ids)
+    txn.add_bulk_items(bulk.number, 1, [Chosen(message_id) for message_id in message_ids])
     txn.put_bulk(changed(bulk, items=len(message_ids), state=BulkState.RUNNING, started_at=8))
     store.commit()
     return bulk.number
@@ -99,3 +100,13 @@ def test_forgetting_goes_in_steps_and_gives_no_number_again(store: SqliteStore) 
     assert counts == [2, 2, 0]
     assert store.snapshot().find_bulk(number) is None
     assert add(store, "m-1") == number + 1
+
+
+def test_an_item_of_the_inbox_is_kept_with_its_offset(store: SqliteStore) -> None:
+    """Several items may have one MessageId."""
+    txn = store.begin()
+    bulk = txn.add_bulk(BulkAction.REDELIVER, "why", "{}", at=7)
+    txn.add_bulk_items(bulk.number, 1, [Chosen("m-1", 5), Chosen("m-1", 9)])
+    store.commit()
+    found = store.snapshot().list_open_items(bulk.number, 9)
+    assert [(one.message_id, one.offset) for one in found] == [("m-1", 5), ("m-1", 9)]

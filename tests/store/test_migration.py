@@ -24,6 +24,7 @@ from onceonly.protocol.pairing import PairStatus, SendingPair
 from onceonly.protocol.receiving import InboundStatus, ProcessingState, ReceivingPair
 from onceonly.protocol.recovering import Recovery
 from onceonly.protocol.sending import Exposure, Outbound, OutboundStatus, Silence
+from onceonly.store.contract.bulk import Bulk, BulkAction, BulkItem, BulkState
 from onceonly.store.contract.conditions import StoreMisused, StoreRefused
 from onceonly.store.contract.entries import InboxStanding, MessageFilter, Notice, Role
 from onceonly.store.sqlite.migrate import get_version, read_migrations
@@ -480,3 +481,32 @@ def test_the_words_that_end_a_doubt_cost_nothing_that_was_there(path: Path, open
     numbers = apsw.Connection(str(path)).execute("SELECT name, seq FROM sqlite_sequence").get
     assert numbers == [("outbound", 8), ("bulk", 7)]
     assert store.snapshot().find_outbound("m-1") is not None
+
+
+def test_actions_in_bulk_and_the_inbox_of_an_older_store_are_kept(
+    path: Path, open_in: Open
+) -> None:
+    """The words of actions lose their check, and nothing else; no item repeats another."""
+    connection = apsw.Connection(str(path))
+    steps = read_migrations()
+    [again] = [step.number for step in steps if step.name.endswith("_handed_over_again.sql")]
+    for step in steps[1 : again - 1]:
+        connection.execute(step.statements)
+    connection.execute(f"""
+        INSERT INTO bulk (number, action, reason, query, state, prepared_at, items)
+          VALUES (4, 'resend', 'why', '{{}}', 'running', 7, 2), (9, 'ask', '', '', 'done', 8, 0);
+        INSERT INTO bulk_item (bulk, item, message_id, outcome, at)
+          VALUES (4, 1, 'm-1', 'done', 9), (4, 2, 'm-2', NULL, NULL);
+        DELETE FROM bulk WHERE number = 9;
+        PRAGMA user_version = {again - 1};
+    """)
+    connection.close()
+    store = open_in(path)
+    snapshot = store.snapshot()
+    kept = Bulk(4, BulkAction.RESEND, "why", "{}", BulkState.RUNNING, 7, items=2)
+    assert list(snapshot.list_running_bulks()) == [kept]
+    assert snapshot.list_open_items(4, 9) == [BulkItem(2, "m-2")]
+    assert store.begin().add_bulk(BulkAction.REDELIVER, "why", "{}", at=9).number == 10
+    store.commit()
+    assert {item.repeats for item in snapshot.list_inbox(0, 99)} <= {None}
+    store.close()

@@ -37,7 +37,7 @@ from onceonly.protocol.relaying import TransitStatus
 from onceonly.protocol.sending import Exposure, OutboundStatus, Silence
 from onceonly.store.contract.agreements import AgreementStep
 from onceonly.store.contract.alerts import AlertLevel
-from onceonly.store.contract.bulk import BulkAction, BulkState, ItemOutcome
+from onceonly.store.contract.bulk import BulkState, ItemOutcome
 from onceonly.store.contract.conditions import StoreFailed, StoreFull, StoreRefused
 from onceonly.store.contract.counters import Span
 from onceonly.store.contract.entries import Role
@@ -81,7 +81,6 @@ CHECKED_WORDS = {
     ("incident", "role"): Role,
     ("journal", "direction"): Direction,
     ("job_row", "outcome"): RowOutcome,
-    ("bulk", "action"): BulkAction,
     ("bulk", "state"): BulkState,
     ("bulk_item", "outcome"): ItemOutcome,
     ("delivery", "state"): DeliveryState,

@@ -2,9 +2,10 @@
 
 from typing import Annotated
 
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from onceonly.api.fields import Instant, Limit, Number, PathNumber, Why
+from onceonly.api.inbox import InboxCriteria, InboxItem
 from onceonly.api.messages import MessageCriteria, OutboundMessage
 from onceonly.api.words import BulkAction, BulkState, ItemOutcome, Order
 from onceonly.message.word import Word
@@ -14,14 +15,21 @@ class Where(MessageCriteria, kw_only=True, omit_defaults=True, forbid_unknown_fi
     """Which outbound messages: those that fit all of it, as in `GET /v1/messages`."""
 
 
-class PrepareBulk(Word, kw_only=True, forbid_unknown_fields=True):
+class WhereInInbox(InboxCriteria, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Which received messages: those that fit all of it, as in `GET /v1/inbox`."""
+
+
+class PrepareBulk(Word, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """What is to be done with which messages, and why.
 
-    They are selected now; what fits later is not among them.
+    They are selected now; what fits later is not among them. Which ones is said by `inbox` for
+    `redeliver`, and by `where` for every other action.
     """
 
     do: BulkAction
-    where: Where
+    where: Where | UnsetType = UNSET
+    inbox: WhereInInbox | UnsetType = UNSET
+    """Of a message that was handed over again, only its first hand-over is selected."""
     reason: Why
 
 
@@ -54,12 +62,14 @@ class Bulk(Word, kw_only=True):
     """One action on many messages, and how far it is.
 
     `done`, `skipped`, `failed` and `left` add up to `items`. What was skipped did not fit any more;
-    what failed met a bug of ours. With both nothing was changed.
+    what failed met a bug of ours. With both nothing was changed. `where` says which messages are
+    meant, or for `redeliver` `inbox`; the other one is null.
     """
 
     number: int
     do: BulkAction
-    where: MessageCriteria
+    where: MessageCriteria | None
+    inbox: InboxCriteria | None
     reason: str
     state: BulkState
     items: int
@@ -76,6 +86,9 @@ class BulkDetail(Bulk, kw_only=True):
     """One action, and its first messages as they are now."""
 
     samples: tuple[OutboundMessage, ...]
+    """Empty for `redeliver`."""
+    items_of_inbox: tuple[InboxItem, ...] = ()
+    """The first of them for `redeliver`."""
 
 
 class BulkPage(Word, kw_only=True):
@@ -89,11 +102,13 @@ class BulkItem(Word, kw_only=True):
     """What became of one message; `outcome` is null until its turn has come.
 
     `error` is the name of the refusal where it was skipped, and `text` says why; where it was sent
-    again as a new message, `text` says as which.
+    again as a new message, `text` says as which. `offset` is that of the item of the inbox that was
+    selected, for `redeliver`.
     """
 
     item: int
     message_id: str
+    offset: int | None = None
     outcome: ItemOutcome | None
     error: str | None
     text: str | None

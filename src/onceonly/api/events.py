@@ -29,7 +29,7 @@ _OF_KINDS: Final[dict[EventKind, tuple[Event, ...]]] = {
         Event.SETTLED,
     ),
     "responses": (Event.RESPONSE_RECEIVED, Event.RESPONSE_OVERDUE, Event.RECEIPT_RECEIVED),
-    "inbox": (Event.HANDED_OVER, Event.CANCEL_CONFIRMED),
+    "inbox": (Event.HANDED_OVER, Event.HANDED_OVER_AGAIN, Event.CANCEL_CONFIRMED),
     "notices": (Event.NOTIFIED,),
     "incidents": (
         *(Event.PAIR_SUSPENDED, Event.PAIR_RESUMED, Event.PAIR_QUARANTINED, Event.PARKED),

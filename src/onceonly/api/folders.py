@@ -57,6 +57,11 @@ class DroppedHeader(Sent, kw_only=True):
 
     offset: int
     received_at: Instant
+    handed_over_again: int
+    """0, or which repetition it is: somebody asked for one more hand-over of the message."""
+    first_offset: int | None
+    first_handed_over_at: Instant | None
+    """Of a repetition: where the message was first, and when."""
     payloads: tuple[DroppedPayload, ...]
 
 

@@ -14,6 +14,7 @@ from onceonly.api.fields import (
     PathNumber,
     PathOffset,
     Seconds,
+    Why,
 )
 from onceonly.api.lists import Times
 from onceonly.api.messages import Sent
@@ -118,6 +119,13 @@ class InboxItem(Sent, kw_only=True):
     processing: ProcessingState
     received_at: Instant
     handed_over_at: Instant
+    handed_over_again: int = 0
+    """0 for the hand-over that nobody asked for; 1 for the first repetition of it, and so on. Each
+    has an offset and a processing state of its own."""
+    first_offset: int | None = None
+    """Of a repetition: where in the inbox the message was first. That item may be purged by now."""
+    first_handed_over_at: Instant | None = None
+    """Of a repetition: when the message was handed over first."""
     payloads: tuple[Payload, ...]
 
 
@@ -149,6 +157,12 @@ class ProcessingRange(Word, kw_only=True, omit_defaults=True, forbid_unknown_fie
     processing: ProcessingState
     after: Number = 0
     up_to: Number
+
+
+class Redeliver(Word, kw_only=True, forbid_unknown_fields=True):
+    """Why the message is to be handed over once more."""
+
+    reason: Why
 
 
 class Moved(Word, kw_only=True):

@@ -266,11 +266,12 @@ class ItemCalls(Word, kw_only=True):
     payload: Operation[Any, Any, Nothing, bytes]
     report: Operation[Any, Any, inbox.Processing, inbox.InboxItem]
     refuse: Operation[Any, Any, messages.Reason, inbox.InboxItem]
+    redeliver: Operation[Any, Any, inbox.Redeliver, inbox.InboxItem]
 
     @property
     def all(self) -> tuple[AnyOperation, ...]:
-        """The four."""
-        return (self.get, self.payload, self.report, self.refuse)
+        """The five."""
+        return (self.get, self.payload, self.report, self.refuse, self.redeliver)
 
 
 def _of_item(
@@ -337,6 +338,16 @@ def _of_item(
             messages.Reason,
             inbox.InboxItem,
             refusals=unreported,
+        ),
+        redeliver=call(
+            "redeliver",
+            "/redeliver",
+            f"Hand it over to the application once more, {words}: it is in the inbox again, at an "
+            "offset of its own, which the answer has. Nothing is sent",
+            inbox.Redeliver,
+            inbox.InboxItem,
+            statuses=(201,),
+            refusals=(*unfound, "Purged", "Cancelled", "UnknownAgreement", "StoreFull"),
         ),
     )
 

@@ -137,6 +137,11 @@ REFUSALS: Final = {
     "NotStartable": Kind(409, "The bulk action is done, or its messages are still being selected."),
     "PayloadTooLarge": Kind(413, "The payloads are longer than `payload_bytes_max`."),
     "ProcessingWentBack": Kind(409, "A processing state only moves forward."),
+    "Purged": Kind(
+        409,
+        "The message was forgotten after its time; `error.text` says when. Its application has to "
+        "ask the sender for it.",
+    ),
     "QueueFull": Kind(503, "`queued_max` messages wait for a verdict; nothing was accepted."),
     "Refused": Kind(
         409, "The application refused the message before; it cannot be processed any more."
@@ -151,7 +156,8 @@ REFUSALS: Final = {
     ),
     "StoreFull": Kind(507, "The disk is full; nothing was accepted."),
     "TooManyItems": Kind(
-        409, "A bulk action has 100,000 messages at most: narrow `where`, and make several."
+        409,
+        "A bulk action has 100,000 messages at most: narrow `where` or `inbox`, and make several.",
     ),
     "TooManyPayloads": Kind(413, "A package has a limited number of parts."),
     "TooManyRows": Kind(413, "A request stages a limited number of rows: send several."),

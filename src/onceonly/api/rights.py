@@ -67,6 +67,7 @@ RIGHTS: Final[dict[str, Right]] = {
     **{f"getPayload{how}": _OWN_PAYLOADS for how in ("ByOffset", "ByQuery", "ByMessageId")},
     **{f"reportProcessing{how}": _OWN_SUBMIT for how in ("ByOffset", "ByQuery", "ByMessageId")},
     **{f"refuse{how}": _OWN_SUBMIT_ACTION for how in ("ByOffset", "ByQuery", "ByMessageId")},
+    **{f"redeliver{how}": _OWN_ACTION for how in ("ByOffset", "ByQuery", "ByMessageId")},
     "listNotices": _OWN_READ,
     **{f"count{what}": _OWN_READ for what in ("Messages", "Inbox", "Journal", "Notices", "Jobs")},
     "countIncidents": _READ,

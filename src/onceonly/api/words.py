@@ -74,8 +74,10 @@ BulkAction = Literal[
     "ask",
     "settle-delivered",
     "settle-not-delivered",
+    "redeliver",
 ]
-"""What is done with each message of a selection."""
+"""What is done with each message of a selection: `redeliver` with messages of the inbox, the others
+with sent ones."""
 
 Settlement = Literal["delivered", "not-delivered"]
 """What a person says became of a message in doubt."""

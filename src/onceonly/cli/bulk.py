@@ -8,12 +8,12 @@ from typing import Any, get_args
 
 import click
 
-from onceonly.api.bulk import Bulk, BulkDetail, Where
+from onceonly.api.bulk import Bulk, BulkDetail, Where, WhereInInbox
 from onceonly.api.words import BulkAction
-from onceonly.cli.criteria import timed_criteria_options
+from onceonly.cli.criteria import inbox_options, timed_criteria_options
 from onceonly.cli.exits import Exit, Failure
 from onceonly.cli.gateway_option import gateway_command
-from onceonly.cli.lists import newest_option, order_of
+from onceonly.cli.lists import Options, newest_option, order_of, together
 from onceonly.cli.output import (
     inert,
     limit_option,
@@ -32,9 +32,13 @@ POLL_S = 0.3
 """Seconds between two looks at an action that is waited for."""
 
 COLUMNS = ("number", "do", "state", "items", "done", "skipped", "failed", "left", "prepared_at")
-ITEM_COLUMNS = ("item", "message_id", "outcome", "error", "text", "at")
+ITEM_COLUMNS = ("item", "message_id", "offset", "outcome", "error", "text", "at")
 SAMPLE_COLUMNS = (
     *("message_id", "state", "to", "service", "action", "submitted_at"),
+    "partner_name",
+)
+INBOX_COLUMNS = (
+    *("offset", "message_id", "processing", "from", "service", "action", "received_at"),
     "partner_name",
 )
 
@@ -46,24 +50,27 @@ WORDS: dict[BulkAction, str] = {
     "ask": "ask partners how it stands",
     "settle-delivered": "settle the doubt: delivered, on your word",
     "settle-not-delivered": "settle the doubt: not delivered, on your word",
+    "redeliver": "hand over to the application once more",
 }
 
 
 def many_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """What a command reads that can act on one message, or on all that fit."""
-    for option in (
-        click.option("--yes", is_flag=True, help="Begin without asking for the number."),
-        click.option("--dry-run", is_flag=True, help="Show which messages, and do nothing."),
-    ):
-        command = option(command)
-    return timed_criteria_options(command)
+    return timed_criteria_options(confirmed(command))
 
 
-def is_about_many(message_id: str | None, where: dict[str, Any]) -> bool:
+confirmed: Options = together(
+    click.option("--yes", is_flag=True, help="Begin without asking for the number."),
+    click.option("--dry-run", is_flag=True, help="Show which messages, and do nothing."),
+)
+"""How a command that acts on many is confirmed."""
+
+
+def is_about_many(message_id: object, where: dict[str, Any], *, by: str = "--state, --to") -> bool:
     """Whether a command names no message but criteria. Raises a usage error for both, or none."""
     given = any(where[name] not in (None, False) for name in where)
     if given == (message_id is not None):
-        raise click.UsageError("name one MESSAGE_ID, or say which messages by --state, --to, …")
+        raise click.UsageError(f"name one MESSAGE_ID, or say which messages by {by}, …")
     return given
 
 
@@ -80,7 +87,7 @@ def act_on_many(
         raise click.BadParameter("many messages need one", param_hint="--reason")
     if not (yes or dry_run or is_asked()):
         raise click.UsageError("nobody can be asked here: say --dry-run or --yes")
-    prepared = client.prepare_bulk(do, reason or "", Where(**where))
+    prepared = client.prepare_bulk(do, reason or "", _where(do, where))
     if output == "table" or dry_run:
         _show_selection(prepared, output)
     if not prepared.items:
@@ -95,6 +102,17 @@ def act_on_many(
     _wait(client, prepared.number, output)
 
 
+def _where(do: BulkAction, given: dict[str, Any]) -> Where | WhereInInbox:
+    """Which messages: of the inbox for `redeliver`, sent ones for every other action."""
+    which = WhereInInbox if do == "redeliver" else Where
+    where = {name: value for name, value in given.items() if value is not None}
+    names = {"sender": "--from", "id_prefix": "--id-prefix"}
+    if foreign := [name for name in where if name not in which.__struct_fields__]:
+        text = f"{do} is about {'received' if which is WhereInInbox else 'sent'} messages"
+        raise click.BadParameter(text, param_hint=names.get(foreign[0], f"--{foreign[0]}"))
+    return which(**where)
+
+
 def is_asked() -> bool:
     """Whether somebody sits there who can type a number."""
     return sys.stdin is not None and sys.stdin.isatty()
@@ -105,11 +123,12 @@ def _show_selection(prepared: BulkDetail, output: str) -> None:
         print_json(prepared)
         return
     say(f"bulk action {prepared.number}: {WORDS[prepared.do]}: {prepared.items} messages")
-    rows = [{**members(one), "to": one.to_ids[0]} for one in prepared.samples]
-    if rows:
-        print_rows(rows, SAMPLE_COLUMNS, output)
-    if prepared.items > len(prepared.samples):
-        say(f"and {prepared.items - len(prepared.samples)} more")
+    sent = [{**members(one), "to": one.to_ids[0]} for one in prepared.samples]
+    items = [{**members(one), "from": one.from_ids[0]} for one in prepared.items_of_inbox]
+    if sent or items:
+        print_rows(sent or items, SAMPLE_COLUMNS if sent else INBOX_COLUMNS, output)
+    if prepared.items > len(sent or items):
+        say(f"and {prepared.items - len(sent or items)} more")
 
 
 def _say_how_to_begin(prepared: BulkDetail) -> None:
@@ -174,6 +193,7 @@ def list_bulks(client: Client, limit: int, output: str, *, newest: bool) -> None
 @click.argument("do", type=click.Choice(get_args(BulkAction)))
 @click.option("--reason", required=True, help="Why; kept with each message.")
 @timed_criteria_options
+@inbox_options
 @output_option
 @gateway_command
 def prepare(
@@ -185,12 +205,13 @@ def prepare(
 ) -> None:
     """Select the messages that fit, and show how many and the first; does nothing yet.
 
-    The selection is frozen, and can be started within a day.
+    The selection is frozen, and can be started within a day. For redeliver it is of the inbox
+    (--from, --processing), for every other action of sent messages (--to, --state, --key, --error).
 
     \b
     onceonly bulk prepare ask -c gateway.toml --state in_doubt --reason "INC-42"
     """  # noqa: D301 - because click reads the backspace that keeps the lines apart
-    prepared = client.prepare_bulk(do, reason, Where(**where))
+    prepared = client.prepare_bulk(do, reason, _where(do, where))
     _show_selection(prepared, output)
     if output == "table":
         _say_how_to_begin(prepared)

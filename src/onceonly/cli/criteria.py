@@ -1,10 +1,10 @@
-"""By what outbound messages can be chosen on the command line."""
+"""By what messages can be chosen on the command line, sent ones and received ones."""
 
 from typing import get_args
 
 import click
 
-from onceonly.api.words import MessageState
+from onceonly.api.words import MessageState, ProcessingState
 from onceonly.cli.lists import Options, error_option, header_options, prefix_option, together
 from onceonly.cli.times import When, time_options
 
@@ -18,6 +18,14 @@ criteria_options: Options = together(
     click.option("--settled-since", type=When(), help="Only what ended from then on."),
     click.option("--settled-until", type=When(), help="Only what ended before then."),
 )
+
+inbox_options: Options = together(
+    click.option("--from", "sender", help="From this partner, by its PartyId or its name."),
+    click.option(
+        "--processing", type=click.Choice(get_args(ProcessingState)), help="As far as this."
+    ),
+)
+"""What received messages have, and sent ones have not."""
 
 timed_criteria_options: Options = together(criteria_options, time_options)
 """With the range of time, which every list has already."""

@@ -4,12 +4,14 @@ import functools
 import hashlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import click
 
 from onceonly.api.inbox import InboxCriteria, InboxItem, InboxQuery
 from onceonly.api.words import ProcessingState
+from onceonly.cli.bulk import act_on_many, confirmed, is_about_many
+from onceonly.cli.criteria import inbox_options
 from onceonly.cli.exits import Exit, Failure
 from onceonly.cli.gateway_option import gateway_command
 from onceonly.cli.lists import (
@@ -26,6 +28,7 @@ from onceonly.cli.lists import (
 from onceonly.cli.output import (
     members,
     output_option,
+    print_fields,
     print_json,
     print_rows,
     put,
@@ -43,17 +46,10 @@ COLUMNS = (
 
 @click.group()
 def inbox() -> None:
-    """Received messages: list, count, take, processing, done, refuse."""
+    """Received messages: list, count, take, processing, done, refuse, redeliver."""
 
 
-inbox_criteria: Options = together(
-    click.option("--from", "sender", help="From this partner, by its PartyId or its name."),
-    header_options,
-    click.option(
-        "--processing", type=click.Choice(get_args(ProcessingState)), help="As far as this."
-    ),
-    prefix_option,
-)
+inbox_criteria: Options = together(inbox_options, header_options, prefix_option)
 
 
 @inbox.command("list")
@@ -199,6 +195,42 @@ def refuse(client: Client, item: InboxItem, reason: str) -> None:
     """Say that a message will not be processed."""
     client.refuse(item, reason)
     say(f"{_named(item)}: refused")
+
+
+@inbox.command()
+# As many as there are, so that it may be missing.
+@click.argument("message_id", nargs=-1, metavar="[MESSAGE_ID]", callback=_at_most_one)
+@click.option("--offset", type=click.IntRange(min=1), help="The item's offset, of `inbox list`.")
+@click.option("--reason", required=True, help="Why; kept in the journal.")
+@inbox_criteria
+@time_options
+@confirmed
+@output_option
+@gateway_command
+def redeliver(
+    client: Client,
+    message_id: str | None,
+    offset: int | None,
+    reason: str,
+    output: str,
+    **many: Any,
+) -> None:
+    """Hand a message over to the application once more, or all that fit what you ask for.
+
+    For an application that has lost what it had: its database was restored, say. The message is in
+    the inbox again, at an offset of its own, and says which repetition it is. Nothing is sent, and
+    what partners are told stays as it is. The application does the work once more for each time.
+
+    \b
+    onceonly inbox redeliver ID -c gateway.toml --reason "INC-42: restored from last night"
+    onceonly inbox redeliver -c gateway.toml --since 6h --reason INC-42 --dry-run
+    """  # noqa: D301 - because click reads the backspace that keeps the lines apart
+    if is_about_many(offset or message_id, many, by="--from, --since"):
+        act_on_many(client, "redeliver", many, reason=reason, output=output)
+        return
+    again = client.redeliver(reason, offset=offset, message_id=message_id)
+    say(f"handed over again: {_named(again)}")
+    print_fields(again, output)
 
 
 def _named(item: InboxItem) -> str:

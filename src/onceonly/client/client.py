@@ -21,6 +21,8 @@ from onceonly.api.inbox import (
     OffsetPath,
     Processing,
     ProcessingRange,
+    Redeliver,
+    WhichItem,
     WhichOffset,
 )
 from onceonly.api.jobs import (
@@ -352,6 +354,22 @@ class Client(
     ) -> InboxItem:
         path, query = ItemPath(message_id=item.message_id), WhichOffset(offset=item.offset)
         return self._ask(operation, path, query, body)
+
+    def redeliver(
+        self, reason: str, *, offset: int | None = None, message_id: str | None = None
+    ) -> InboxItem:
+        """Have the message of an inbox item handed over once more; returns the new item.
+
+        The item is named by its offset, or by a MessageId that it alone has. Raises `LocalError`
+        (NotFound, Ambiguous, Purged, Cancelled, UnknownAgreement).
+        """
+        body = Redeliver(reason=reason)
+        if message_id is not None:
+            query = WhichItem(message_id=message_id, offset=offset)
+            return self._ask(operations.BY_QUERY.redeliver, _NOTHING, query, body)
+        assert offset is not None, "an item has an offset or a MessageId"
+        path = OffsetPath(offset=offset)
+        return self._ask(operations.BY_OFFSET.redeliver, path, _NOTHING, body)
 
     def find_inbox_item(self, message_id: str) -> InboxItem | None:
         """The inbox item with this MessageId; None where there is none.

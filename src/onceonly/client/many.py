@@ -23,6 +23,7 @@ from onceonly.api.bulk import (
     PrepareBulk,
     StartBulk,
     Where,
+    WhereInInbox,
 )
 from onceonly.api.bulk_operations import (
     GET_BULK,
@@ -65,13 +66,17 @@ class BulkMethods(ABC):
     def _ask(self, operation: Operation[P, Q, B, A], path: P, query: Q, body: B | None = None) -> A:
         """The answer to a call whose body, if it has one, is JSON."""
 
-    def prepare_bulk(self, do: BulkAction, reason: str, where: Where) -> BulkDetail:
+    def prepare_bulk(self, do: BulkAction, reason: str, where: Where | WhereInInbox) -> BulkDetail:
         """Select messages for an action on all of them; nothing is done before `start_bulk`.
 
-        The answer has `items`, how many they are, and `samples`, the first of them. Raises
-        `LocalError` (TooManyItems) for more than 100,000.
+        `redeliver` is about messages of the inbox, every other action about sent ones. The answer
+        has `items`, how many they are, and the first of them, in `samples` or `items_of_inbox`.
+        Raises `LocalError` (TooManyItems) for more than 100,000.
         """
-        body = PrepareBulk(do=do, where=where, reason=reason)
+        if isinstance(where, WhereInInbox):
+            body = PrepareBulk(do=do, inbox=where, reason=reason)
+        else:
+            body = PrepareBulk(do=do, where=where, reason=reason)
         return self._ask(PREPARE_BULK, _NOTHING, _NOTHING, body)
 
     def start_bulk(self, number: int, count: int) -> Bulk:

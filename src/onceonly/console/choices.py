@@ -46,9 +46,9 @@ def of_message(message: MessageDetail) -> tuple[Deed, ...]:
 def of_item(item: InboxItem) -> tuple[Deed, ...]:
     """What can be tried with a received message."""
     if item.processing == "complete":
-        return ()
+        return (deeds.REDELIVER,)
     begun = item.processing == "in-progress"
-    return (*(() if begun else (deeds.BEGIN,)), deeds.COMPLETE, deeds.REFUSE)
+    return (*(() if begun else (deeds.BEGIN,)), deeds.COMPLETE, deeds.REFUSE, deeds.REDELIVER)
 
 
 _DEEDS = {"take-up": deeds.TAKE_UP, "resend": deeds.RESEND, "ask": deeds.ASK}

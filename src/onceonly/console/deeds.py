@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 from onceonly.api import operations
 from onceonly.api.backups import StartBackup
 from onceonly.api.fields import OFFSET_DIGITS_MAX
-from onceonly.api.inbox import OffsetPath, Processing
+from onceonly.api.inbox import OffsetPath, Processing, Redeliver
 from onceonly.api.jobs import AnyJobPath, JobPath, NamedRunQuery, ReleaseQuery
 from onceonly.api.key_operations import REVOKE_KEY
 from onceonly.api.keys import KeyPath
@@ -275,6 +275,27 @@ REFUSE: Final = Deed(
 )
 
 
+async def _redeliver(calls: Calls, on: str, reason: str | None) -> Any:
+    path, body = OffsetPath(offset=_offset(on)), Redeliver(reason=reason or "")
+    return await calls.ask(operations.BY_OFFSET.redeliver, path, NOTHING, body)
+
+
+REDELIVER: Final = Deed(
+    name="redeliver",
+    subject="item",
+    ask=_redeliver,
+    button="Hand over again",
+    effect="The message is in the inbox once more, at a new offset, for an application that has "
+    "lost it. Nothing is sent, and partners notice nothing.",
+    risk="The application does the work of this message once more, each time that you do this. If "
+    "it had not lost the message, the document counts twice there.",
+    is_grave=True,
+    reason="needed",
+    command='onceonly inbox redeliver --offset {on} --reason "{reason}"',
+    done="It is handed over again, at the end of the inbox.",
+)
+
+
 async def _release(calls: Calls, on: str, reason: str | None) -> Any:
     del reason
     return await calls.ask(operations.RELEASE_JOB, AnyJobPath(job=on), ReleaseQuery())
@@ -389,7 +410,7 @@ DEEDS: Final = {
     for deed in (
         *(RESEND, NEW_VERSION, ANYWAY, CANCEL, ASK, TAKE_UP, *SETTLE),
         *(PING, SUSPEND, RESUME, RESUME_UNSENT),
-        *(BEGIN, COMPLETE, REFUSE),
+        *(BEGIN, COMPLETE, REFUSE, REDELIVER),
         *(RELEASE, DROP, BACK_UP, PUBLISH, DRAIN, UNDRAIN, REVOKE),
     )
 }

@@ -72,8 +72,11 @@ BULK_ACTIONS: Final = {
     "ask": "Ask the partners how it stands; changes nothing there.",
     "settle-delivered": "Settle the doubts: delivered, as the partners told you.",
     "settle-not-delivered": "Settle the doubts: not delivered, as the partners told you.",
+    "redeliver": "Hand over to the application once more; it does the work again.",
 }
 """What is done with each message of a selection."""
+OF_INBOX: Final = frozenset({"redeliver"})
+"""Those of them that are done with received messages; the others are for sent ones."""
 BULK_STATES: Final = {
     "selecting": StateWords("open", "selecting", "its messages are being selected"),
     "prepared": StateWords("open", "prepared", "selected; nothing is done yet"),
@@ -152,6 +155,9 @@ EVENTS: Final = {
     Event.ASKED: Told(_APPLICATION, "open", "somebody asked for an action"),
     Event.PURGED: Told(_STORE, "outside", "old rows were forgotten"),
     Event.HANDED_OVER: Told(_APPLICATION, "agreed", "in the application's inbox"),
+    Event.HANDED_OVER_AGAIN: Told(
+        _APPLICATION, "doubt", "somebody asked for one more hand-over, since it was lost"
+    ),
     Event.PROCESSING_CHANGED: Told(_APPLICATION, "open", "the application said how far it is"),
     Event.SECURITY_EVENT: Told(_PARTNER, "alarm", "somebody tried what is not allowed"),
     Event.PARKED: Told(_STORE, "alarm", "set aside: a bug of onceonly met it"),

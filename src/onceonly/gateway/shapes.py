@@ -36,6 +36,7 @@ from onceonly.store.contract.entries import (
     Notice,
     OutboundView,
     PairView,
+    Repetition,
     Role,
 )
 from onceonly.store.contract.jobs import STAGED, Job, JobRow
@@ -342,11 +343,22 @@ def inbox_shape(item: InboxItem, name_of: NameOf = nameless) -> inbox.InboxItem:
         processing=word(item.processing),
         received_at=text_of(item.received_at),
         handed_over_at=text_of(item.handed_over_at),
+        **_repetition_shape(item.repeats),
         payloads=tuple(
             _payload_shape(item, number, payload)
             for number, payload in enumerate(item.message.payloads)
         ),
     )
+
+
+def _repetition_shape(repeats: Repetition | None) -> dict[str, Any]:
+    if repeats is None:
+        return {}
+    return {
+        "handed_over_again": repeats.number,
+        "first_offset": repeats.first_offset,
+        "first_handed_over_at": text_of(repeats.first_handed_over_at),
+    }
 
 
 def _payload_shape(item: InboxItem, number: int, payload: Payload) -> inbox.Payload:

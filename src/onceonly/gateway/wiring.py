@@ -275,7 +275,11 @@ def _join_served(  # noqa: PLR0913 - because the API is the face of all these pa
         inbox=Inbox(desk=desk, spool=spool, growth=incoming.growth),
         following=Following(desk=desk, tasks=tasks),
         bulks=Bulks(
-            desk=desk, tasks=tasks, bugs=bugs, forget_after_s=configuration.forget_job_after_s
+            desk=desk,
+            tasks=tasks,
+            bugs=bugs,
+            growth=incoming.growth,
+            forget_after_s=configuration.forget_job_after_s,
         ),
         operations=operations,
         backups=_backups(configuration, store, office, tasks),

@@ -49,6 +49,7 @@ RECEIVER_EVENTS: Final = (
     Event.ACK_SENT,
     Event.ERROR_SENT,
     Event.HANDED_OVER,
+    Event.HANDED_OVER_AGAIN,
     Event.WITHHELD,
     Event.CANCEL_CONFIRMED,
     Event.PROCESSING_CHANGED,

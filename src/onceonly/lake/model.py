@@ -331,6 +331,11 @@ FOLDS: Final = (
     _count("acks_sent", Event.ACK_SENT),
     _outcome("acks_accepted", Event.ACK_SENT, Outcome.ACCEPTED),
     _count("hand_overs", Event.HANDED_OVER),
+    _count(
+        "hand_overs_asked",
+        Event.HANDED_OVER_AGAIN,
+        meaning="hand-overs after the first that somebody asked for, since they were lost",
+    ),
     _count("repeats", Event.DUPLICATE_ELIMINATED, meaning="copies eliminated as duplicates"),
     _count("withholdings", Event.WITHHELD),
     _count("collisions", Event.COLLISION_DETECTED),

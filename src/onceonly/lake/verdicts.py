@@ -173,7 +173,8 @@ CLASSES: Final = (
     VerdictClass(
         Verdict.DELIVERED_TWICE,
         Standing.ALARM,
-        "The receiving application got the message more than once (two or more HandedOver).",
+        "The receiving application got the message more than once, and nobody had asked for it: "
+        "rows HandedOver after the first, without a row HandedOverAgain for each of them.",
         lambda f: f.promised & f.handed_twice,
     ),
     VerdictClass(
@@ -438,7 +439,7 @@ def facts(as_of: int, policy: Policy) -> Facts:
         confirmed=ever(Event.CANCEL_CONFIRMED),
         in_custody=ever_passing(Event.STORED),
         handed=ever(Event.HANDED_OVER),
-        handed_twice=is_true(F.col("hand_overs") >= F.lit(2)),
+        handed_twice=is_true(F.col("hand_overs") > F.lit(1) + F.col("hand_overs_asked")),
         collided=ever(Event.COLLISION_DETECTED),
         rejected=ever(Event.REJECTED),
         orphaned=ever(Event.ORPHAN_ACK_RECEIVED),

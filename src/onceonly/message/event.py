@@ -110,9 +110,14 @@ class Event(StrEnum):
     PURGED = "Purged"
     """Rows past their time were forgotten; `reason` counts them (R-19)."""
     HANDED_OVER = "HandedOver"
-    """Receiver: the message is in the application's inbox."""
+    """Receiver: the message is in the application's inbox; with `attempt`, once more, as it was
+    asked for."""
+    HANDED_OVER_AGAIN = "HandedOverAgain"
+    """Receiver: `actor` asked for one more hand-over of a message that the application had, for
+    `reason`. The rows of that hand-over come after it; `attempt` is its number, from 2."""
     PROCESSING_CHANGED = "ProcessingChanged"
-    """Receiver: the application reported its processing state, in `reason`."""
+    """Receiver: the application reported its processing state, in `reason`; with `attempt`, that of
+    a hand-over that was asked for. Right after `HandedOverAgain`: what follows from that."""
     SECURITY_EVENT = "SecurityEvent"
     """Somebody tried something that is not allowed; `reason` says what (R-26)."""
     PARKED = "Parked"

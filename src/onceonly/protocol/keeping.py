@@ -9,6 +9,10 @@ be under way. A confirmed cancel does, because its tombstone refuses every later
 A cancel is confirmed while it is certain that work on the message has not begun: if the message is
 unknown, if it is only stored, or if it is in the inbox of an application that reports its
 processing, asks before it starts, and has not started.
+
+The processing state that is told is that of the hand-over which nobody had to ask for. One that an
+operator asked for has a state of its own (`steps/handing_over_again`), so that what was told never
+goes back.
 """
 
 from onceonly.message.errors import LocalError

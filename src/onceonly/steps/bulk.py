@@ -14,6 +14,7 @@ from onceonly.protocol.events import Settled, Settlement
 from onceonly.protocol.sending import OutboundStatus, was_parked
 from onceonly.steps import operating, sending
 from onceonly.steps.ground import Ground
+from onceonly.steps.handing_over_again import hand_over_again
 from onceonly.steps.leaving import Leaving
 from onceonly.steps.work import Work
 from onceonly.store.contract.bulk import (
@@ -22,6 +23,7 @@ from onceonly.store.contract.bulk import (
     BulkItem,
     BulkState,
     BulkTransaction,
+    Chosen,
     ItemOutcome,
 )
 
@@ -40,15 +42,15 @@ def select(
 
 
 def note_selected(
-    txn: BulkTransaction, ground: Ground, number: int, message_ids: Sequence[str]
+    txn: BulkTransaction, ground: Ground, number: int, chosen: Sequence[Chosen]
 ) -> Bulk:
     """Add messages to a selection. Raises `LocalError` (TooManyItems)."""
     del ground
     bulk = get(txn, number)
-    if bulk.items + len(message_ids) > ITEMS_MAX:
+    if bulk.items + len(chosen) > ITEMS_MAX:
         raise LocalError("TooManyItems", f"more than {ITEMS_MAX} messages fit; narrow the query")
-    txn.add_bulk_items(number, bulk.items + 1, message_ids)
-    return _put(txn, changed(bulk, items=bulk.items + len(message_ids)))
+    txn.add_bulk_items(number, bulk.items + 1, chosen)
+    return _put(txn, changed(bulk, items=bulk.items + len(chosen)))
 
 
 def seal(txn: BulkTransaction, ground: Ground, number: int) -> Bulk:
@@ -107,7 +109,7 @@ def act(txn: BulkTransaction, ground: Ground, number: int, item: int) -> Leaving
         return None
     written_before = txn.write_count
     try:
-        leaving = sending.run(txn, ground, _work(txn, ground, bulk, found.message_id))
+        leaving = sending.run(txn, ground, _work(txn, ground, bulk, found))
     except LocalError as refusal:
         if refusal.name in PASSING or txn.write_count != written_before:
             raise
@@ -121,7 +123,7 @@ def act(txn: BulkTransaction, ground: Ground, number: int, item: int) -> Leaving
             text=str(refusal),
         )
         return None
-    _note(txn, ground, bulk, found, outcome=ItemOutcome.DONE, text=_became(txn, found.message_id))
+    _note(txn, ground, bulk, found, outcome=ItemOutcome.DONE, text=_became(txn, bulk, found))
     return leaving
 
 
@@ -132,13 +134,13 @@ def give_up(txn: BulkTransaction, ground: Ground, number: int, item: int, bug: s
         _note(txn, ground, bulk, found, outcome=ItemOutcome.FAILED, name="InternalError", text=bug)
 
 
-def _work(txn: BulkTransaction, ground: Ground, bulk: Bulk, message_id: str) -> Sequence[Work]:
+def _work(txn: BulkTransaction, ground: Ground, bulk: Bulk, item: BulkItem) -> Sequence[Work]:
     why = f"an operator asked for it: {bulk.reason} (bulk action {bulk.number})"
+    message_id = item.message_id
     match bulk.action:
-        case BulkAction.RESEND:
-            return operating.send_again(txn, ground, message_id, why, is_anyway=False)
-        case BulkAction.RESEND_ANYWAY:
-            return operating.send_again(txn, ground, message_id, why, is_anyway=True)
+        case BulkAction.RESEND | BulkAction.RESEND_ANYWAY:
+            is_anyway = bulk.action is BulkAction.RESEND_ANYWAY
+            return operating.send_again(txn, ground, message_id, why, is_anyway=is_anyway)
         case BulkAction.CANCEL:
             return operating.cancel(txn, ground, message_id, is_for_new_version=False)
         case BulkAction.ASK:
@@ -150,6 +152,11 @@ def _work(txn: BulkTransaction, ground: Ground, bulk: Bulk, message_id: str) -> 
             said = f"{bulk.reason} (bulk action {bulk.number})"
             word = Settled(_WORD_OF[bulk.action], said)
             return operating.settle(txn, ground, message_id, word)
+        case BulkAction.REDELIVER:
+            assert item.offset is not None, "it was selected from the inbox"
+            actor = f"bulk action {bulk.number}"
+            hand_over_again(txn, ground, item.offset, actor=actor, reason=bulk.reason)
+            return ()
 
 
 _WORD_OF: Final = {
@@ -168,8 +175,10 @@ def _check_parked(txn: BulkTransaction, message_id: str) -> None:
         raise LocalError("NotParked", f"no bug has parked the message; it is {state.status}")
 
 
-def _became(txn: BulkTransaction, message_id: str) -> str | None:
-    view = txn.find_outbound_view(message_id)
+def _became(txn: BulkTransaction, bulk: Bulk, item: BulkItem) -> str | None:
+    if bulk.action is BulkAction.REDELIVER:
+        return f"at offset {txn.last_offset()}"
+    view = txn.find_outbound_view(item.message_id)
     return None if view is None or view.resent_as is None else f"as {view.resent_as}"
 
 

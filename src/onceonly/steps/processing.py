@@ -7,6 +7,7 @@ from onceonly.message.agreement import Agreement
 from onceonly.message.errors import LocalError, Severity
 from onceonly.message.event import Direction, Event
 from onceonly.message.message import DeliverySemantics, Message
+from onceonly.message.word import changed
 from onceonly.protocol.effects import Journal
 from onceonly.protocol.keeping import may_follow, report_processing
 from onceonly.protocol.receiving import InboundStatus, ProcessingState
@@ -29,6 +30,19 @@ def report(txn: Transaction, ground: Ground, item: InboxItem, processing: Proces
     if standing.is_refused:
         raise LocalError("Refused", f"{item.message.message_id!r} was refused by the application")
     _put(txn, ground, item, processing, _reported(standing, processing))
+
+
+def begin(txn: Transaction, ground: Ground, item: InboxItem) -> None:
+    """The application has begun with the message of the item, whatever it reported.
+
+    Raises `LocalError` (UnknownAgreement).
+    """
+    _carry(txn, ground, _first_offset(item), ProcessingState.IN_PROGRESS)
+
+
+def attempt_of(item: InboxItem) -> int | None:
+    """`attempt` of rows about this hand-over: 2 for the first that was asked for."""
+    return None if item.repeats is None else item.repeats.number + 1
 
 
 def report_some(
@@ -63,8 +77,14 @@ def refuse(txn: Transaction, ground: Ground, item: InboxItem, reason: str) -> Le
         return Leaving()
     _reported(standing, ProcessingState.IN_PROGRESS)
     refused = Journal(Event.APPLICATION_REFUSED, reason=reason)
-    txn.append(_records(ground, item.message, (refused,)))
+    txn.append(_records(ground, item, (refused,)))
     txn.put_refused(item.offset)
+    if item.repeats is not None:
+        first = txn.find_inbox_item(item.repeats.first_offset)
+        # At its end the message has an end, which its sender may have been told.
+        if first is None or first.processing is ProcessingState.COMPLETE:
+            return Leaving()
+        return refuse(txn, ground, first, reason)
     notice = _notice(ground, item.message, reason)
     if notice is None:
         return Leaving()
@@ -110,10 +130,29 @@ def _put(
     rows: Sequence[Journal],
 ) -> None:
     # Made first: if the agreement is not configured any more, it raises before any write.
-    records = _records(ground, item.message, rows)
+    records = _records(ground, item, rows)
     if records:
         txn.put_processing(item.offset, processing)
         txn.append(records)
+    if item.repeats is not None:
+        _carry(txn, ground, item.repeats.first_offset, processing)
+
+
+def _carry(txn: Transaction, ground: Ground, offset: int, processing: ProcessingState) -> None:
+    """Carry the state of the message forward, which is that of its first hand-over (I44).
+
+    Its sender is told that one, so it never goes back with a later hand-over.
+    """
+    first = txn.find_inbox_item(offset)
+    standing = None if first is None else txn.find_inbox_standing(offset)
+    if first is None or standing is None or standing.is_refused:
+        return
+    if standing.status is InboundStatus.HANDED_OVER and may_follow(standing.processing, processing):
+        _put(txn, ground, first, processing, _reported(standing, processing))
+
+
+def _first_offset(item: InboxItem) -> int:
+    return item.offset if item.repeats is None else item.repeats.first_offset
 
 
 def _reported(standing: InboxStanding, processing: ProcessingState) -> tuple[Journal, ...]:
@@ -121,7 +160,7 @@ def _reported(standing: InboxStanding, processing: ProcessingState) -> tuple[Jou
 
 
 def _notice(ground: Ground, message: Message, reason: str) -> OwedNotice | None:
-    agreement = _agreement(ground, message)
+    agreement = agreement_of(ground, message)
     is_reliable = message.semantics is not DeliverySemantics.BEST_EFFORT
     if not is_reliable or not are_sent(agreement.profile, agreement.terms):
         return None
@@ -135,15 +174,19 @@ def _notice(ground: Ground, message: Message, reason: str) -> OwedNotice | None:
     )
 
 
-def _records(ground: Ground, message: Message, rows: Sequence[Journal]) -> list[Record]:
-    agreement, house = _agreement(ground, message), ground.house
+def _records(ground: Ground, item: InboxItem, rows: Sequence[Journal]) -> list[Record]:
+    agreement, house = agreement_of(ground, item.message), ground.house
+    about, attempt = item.message.key, attempt_of(item)
     return [
-        house.rows.about_message(message.key, agreement, Direction.IN, row, ground.now)
+        house.rows.about_message(
+            about, agreement, Direction.IN, changed(row, attempt=attempt), ground.now
+        )
         for row in rows
     ]
 
 
-def _agreement(ground: Ground, message: Message) -> Agreement:
+def agreement_of(ground: Ground, message: Message) -> Agreement:
+    """The agreement of the message. Raises `LocalError` (UnknownAgreement)."""
     agreement = ground.house.agreements.find(message.agreement_id)
     if agreement is None:
         raise LocalError(

@@ -18,6 +18,7 @@ from onceonly.api.bulk import (
     PrepareBulk,
     StartBulk,
     Where,
+    WhereInInbox,
 )
 from onceonly.api.bulk_operations import (
     GET_BULK,
@@ -27,6 +28,7 @@ from onceonly.api.bulk_operations import (
     START_BULK,
     STOP_BULK,
 )
+from onceonly.api.inbox import InboxCriteria
 from onceonly.console import words
 from onceonly.console.browser import PostedForm
 from onceonly.console.calls import NOTHING, ApiRefused, twin_of
@@ -34,6 +36,12 @@ from onceonly.console.page import ROWS, Shown, Visit, command
 from onceonly.console.pages.messages import KEYS, criteria_of, query_of
 from onceonly.console.query_line import LineError, QueryLine, read_line
 from onceonly.console.rendering import url
+
+INBOX_KEYS: Final = tuple(one.encode_name for one in msgspec.structs.fields(InboxCriteria))
+"""The keys of a query line for the inbox: whatever the API can filter by."""
+
+IN_INBOX: Final = "inbox"
+"""Of a selection of received messages, in an address or a form."""
 
 _UNAUTHORIZED: Final = 401
 _BAD: Final = 400
@@ -54,14 +62,20 @@ async def bulks(visit: Visit) -> Shown:
 
 
 async def new_bulk(visit: Visit) -> Shown:
-    """Which action, and why, for what a query line finds."""
-    return _asked(visit.query.get("q", ""))
+    """Which action, and why, for what a query line finds, of sent messages or of the inbox."""
+    return _asked(visit.query.get("q", ""), of=visit.query.get("of", ""))
 
 
 def _asked(
-    text: str, do: str = "", reason: str = "", problem: str | None = None, status: int = 200
+    text: str,
+    do: str = "",
+    reason: str = "",
+    problem: str | None = None,
+    status: int = 200,
+    *,
+    of: str,
 ) -> Shown:
-    query = BulkQuery(limit=ROWS)
+    query, of_inbox = BulkQuery(limit=ROWS), of == IN_INBOX
     return Shown(
         template="new-bulk.html",
         title="Act on many messages",
@@ -70,7 +84,13 @@ def _asked(
             "do": do,
             "reason": reason,
             "problem": problem,
-            "actions": words.BULK_ACTIONS,
+            "of": IN_INBOX if of_inbox else "",
+            "keys": INBOX_KEYS if of_inbox else KEYS,
+            "actions": {
+                name: means
+                for name, means in words.BULK_ACTIONS.items()
+                if (name in words.OF_INBOX) == of_inbox
+            },
         },
         twin=twin_of(LIST_BULKS, NOTHING, query),
         command="onceonly bulk prepare",
@@ -91,7 +111,7 @@ async def _followed(
         visit.calls.ask(GET_BULK, path, NOTHING),
         visit.calls.ask(LIST_BULK_RESULTS, path, query),
     )
-    given = msgspec.to_builtins(found.where)
+    given = msgspec.to_builtins(found.where or found.inbox)
     terms = {name: value for name, value in given.items() if value is not None}
     return Shown(
         template="bulk.html",
@@ -99,6 +119,7 @@ async def _followed(
         values={
             "bulk": found,
             "line": QueryLine(terms=terms).text,
+            "of_inbox": found.inbox is not None,
             "means": words.BULK_ACTIONS[found.do],
             "results": results,
             "outcomes": words.ITEM_OUTCOMES,
@@ -114,21 +135,34 @@ async def _followed(
 async def prepared(visit: Visit, form: PostedForm) -> Shown | str:
     """The form of a new action: the address of its selection, or the form with what is wrong."""
     text, do, reason = form.get("q"), form.get("do"), form.get("reason").strip()
+    of = form.get("of")
     if not reason:
-        return _asked(text, do, reason, "Say why; it is kept with each message.", _BAD)
+        return _asked(text, do, reason, "Say why; it is kept with each message.", _BAD, of=of)
     try:
-        criteria = criteria_of(query_of(read_line(text, KEYS), after=0, limit=1))
-        where = Where(**{name: getattr(criteria, name) for name in KEYS})
-        body = msgspec.convert({"do": do, "where": where, "reason": reason}, PrepareBulk)
+        which = _in_inbox(text) if of == IN_INBOX else _sent(text)
+        body = msgspec.convert({"do": do, "reason": reason, **which}, PrepareBulk)
         made = await visit.calls.ask(PREPARE_BULK, NOTHING, NOTHING, body)
     except (LineError, msgspec.ValidationError) as error:
-        return _asked(text, do, reason, str(error), _BAD)
+        return _asked(text, do, reason, str(error), _BAD, of=of)
     except ApiRefused as refused:
         if refused.status == _UNAUTHORIZED:
             raise
         problem = f"{refused.refusal.name}: {refused.refusal.text}"
-        return _asked(text, do, reason, problem, refused.status)
+        return _asked(text, do, reason, problem, refused.status, of=of)
     return url("bulk", number=made.number)
+
+
+def _sent(text: str) -> dict[str, Where]:
+    """Raises `LineError`."""
+    criteria = criteria_of(query_of(read_line(text, KEYS), after=0, limit=1))
+    return {"where": Where(**{name: getattr(criteria, name) for name in KEYS})}
+
+
+def _in_inbox(text: str) -> dict[str, WhereInInbox]:
+    """Raises `LineError`, `msgspec.ValidationError`."""
+    line = read_line(text, INBOX_KEYS)
+    given = {"id_prefix": line.message_id, **line.terms}
+    return {"inbox": msgspec.convert(given, WhereInInbox, strict=False)}
 
 
 async def started(visit: Visit, form: PostedForm) -> Shown | str:

@@ -18,7 +18,7 @@ from starlette.responses import Response
 from onceonly.api import history, inbox, messages, operating, operations
 from onceonly.api.fields import WAIT_S_MAX
 from onceonly.api.history import JournalQuery
-from onceonly.api.inbox import InboxQuery, Processing, ProcessingRange
+from onceonly.api.inbox import InboxQuery, Processing, ProcessingRange, Redeliver
 from onceonly.api.messages import (
     Header,
     MessagePath,
@@ -437,6 +437,15 @@ class Api(
             message_id, reason, offset, asked.caller.agreement_ids
         )
         return Json(shapes.inbox_shape(item, self._name_of))
+
+    @serves(*(calls.redeliver for calls in ITEM_CALLS))
+    async def redeliver(self, asked: Asked[Any, Any, Redeliver]) -> Answer[inbox.InboxItem]:
+        """The application has lost a message, and is to get it once more."""
+        reason = needed_reason(asked.body.reason)
+        item = await self._served.inbox.hand_over_again(
+            *item_of(asked), asked.caller.agreement_ids, actor=asked.actor, reason=reason
+        )
+        return Json(shapes.inbox_shape(item), status_code=201)
 
     @serves(operations.LIST_NOTICES)
     def list_notices(

@@ -47,6 +47,7 @@ INBOX_SCHEMA: Final = pa.schema(
         pa.field("name", pa.utf8()),
         pa.field("payload", pa.binary()),
         pa.field("attachments", pa.list_(_PART), nullable=False),
+        pa.field("handed_over_again", pa.int64(), nullable=False),
     ]
 )
 """An inbox item; its first payload in columns of its own, the others in `attachments`.
@@ -90,6 +91,7 @@ def _inbox_row(whole: WholeItem) -> tuple[object, ...]:
         first.get("name"),
         first.get("body"),
         parts[1:],
+        0 if item.repeats is None else item.repeats.number,
     )
 
 

@@ -4,20 +4,23 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
 from onceonly.api import bulk
 from onceonly.api import bulk_operations as operations
 from onceonly.api.bulk import BulkItemQuery, BulkPath, BulkQuery, PrepareBulk, StartBulk
+from onceonly.api.inbox import InboxCriteria
 from onceonly.api.messages import MessageCriteria
 from onceonly.api.operation import Nothing
 from onceonly.gateway.api.answers import Answer, Json, ascii_json
-from onceonly.gateway.api.list_calls import message_filter
+from onceonly.gateway.api.list_calls import inbox_filter, message_filter
 from onceonly.gateway.api.reading import needed_reason, page_limit
 from onceonly.gateway.api.served import Served
 from onceonly.gateway.api.serving import Asked, serves
-from onceonly.gateway.shapes import instant, message_shape, text_of, word
+from onceonly.gateway.shapes import inbox_shape, instant, message_shape, text_of, word
+from onceonly.message.errors import LocalError
 from onceonly.store.contract.bulk import Bulk, BulkAction, BulkItem
-from onceonly.store.contract.entries import OutboundView
+from onceonly.store.contract.entries import InboxItem, OutboundView
 
 
 class BulkCalls:
@@ -33,13 +36,19 @@ class BulkCalls:
         self, asked: Asked[Nothing, Nothing, PrepareBulk]
     ) -> Answer[bulk.BulkDetail]:
         """Select the messages, and show how many and which."""
-        body = asked.body
-        where = self._served.names.read(body.where, asked.caller)
+        body, action = asked.body, BulkAction(asked.body.do)
+        of_inbox = action is BulkAction.REDELIVER
+        where = body.inbox if of_inbox else body.where
+        if where is UNSET or (body.where if of_inbox else body.inbox) is not UNSET:
+            say, not_say = ("inbox", "where") if of_inbox else ("where", "inbox")
+            text = f"{action} is said with {say!r}, which messages it is about, not {not_say!r}"
+            raise LocalError("InvalidField", text, {"field": say})
+        where = self._served.names.read(where, asked.caller)
         prepared = await self._served.bulks.prepare(
-            BulkAction(body.do),
+            action,
             needed_reason(body.reason),
             ascii_json(where).decode("ascii"),
-            message_filter(where),
+            inbox_filter(where) if isinstance(where, InboxCriteria) else message_filter(where),
         )
         samples = await self._served.bulks.samples_of(prepared.number)
         return Json(self._bulk_detail(prepared, samples), status_code=201)
@@ -71,10 +80,17 @@ class BulkCalls:
         found = self._served.bulks.find(number)
         return Json(self._bulk_detail(found, self._served.bulks.samples(number)))
 
-    def _bulk_detail(self, found: Bulk, samples: Sequence[OutboundView]) -> bulk.BulkDetail:
+    def _bulk_detail(
+        self, found: Bulk, samples: Sequence[OutboundView | InboxItem]
+    ) -> bulk.BulkDetail:
         name_of = self._served.names.name_of
-        shown = tuple(message_shape(view, None, None, name_of) for view in samples)
-        return bulk.BulkDetail(**_members(found), samples=shown)
+        sent = [one for one in samples if isinstance(one, OutboundView)]
+        items = [one for one in samples if isinstance(one, InboxItem)]
+        return bulk.BulkDetail(
+            **_members(found),
+            samples=tuple(message_shape(view, None, None, name_of) for view in sent),
+            items_of_inbox=tuple(inbox_shape(item, name_of) for item in items),
+        )
 
     @serves(operations.LIST_BULK_RESULTS)
     def list_bulk_results(
@@ -88,10 +104,12 @@ class BulkCalls:
 
 
 def _members(found: Bulk) -> dict[str, Any]:
+    of_inbox = found.action is BulkAction.REDELIVER
     return {
         "number": found.number,
         "do": word(found.action),
-        "where": msgspec.json.decode(found.query, type=MessageCriteria),
+        "where": None if of_inbox else msgspec.json.decode(found.query, type=MessageCriteria),
+        "inbox": msgspec.json.decode(found.query, type=InboxCriteria) if of_inbox else None,
         "reason": found.reason,
         "state": word(found.state),
         "items": found.items,
@@ -113,6 +131,7 @@ def _item(found: BulkItem) -> bulk.BulkItem:
     return bulk.BulkItem(
         item=found.item,
         message_id=found.message_id,
+        offset=found.offset,
         outcome=None if found.outcome is None else word(found.outcome),
         error=found.name,
         text=found.text,

@@ -12,6 +12,7 @@ from typing import Any, Final, TypeVar, cast
 
 from onceonly.gateway.bugs import Bugs, words_for
 from onceonly.gateway.desk import Desk
+from onceonly.gateway.growth import Growth
 from onceonly.gateway.tasks import Tasks
 from onceonly.message.errors import LocalError
 from onceonly.message.instant import US_PER_S
@@ -26,12 +27,17 @@ from onceonly.store.contract.bulk import (
     BulkSnapshot,
     BulkState,
     BulkTransaction,
+    Chosen,
 )
 from onceonly.store.contract.conditions import StoreFull
-from onceonly.store.contract.entries import MessageFilter, OutboundView
-from onceonly.store.contract.store import Transaction
+from onceonly.store.contract.entries import InboxItem, MessageFilter, OutboundView
+from onceonly.store.contract.listing import InboxFilter
+from onceonly.store.contract.store import Snapshot, Transaction
 
 T = TypeVar("T")
+
+Wanted = MessageFilter | InboxFilter
+"""What a selection is of: messages that are sent, or items of the inbox."""
 
 PAGE: Final = 500
 """Messages that are selected in one step: about 5 ms in which no other step runs."""
@@ -55,8 +61,11 @@ PREPARED_S: Final = 86_400
 class Bulks:
     """The bulk actions of one gateway; `resume` once, at its start."""
 
-    def __init__(self, *, desk: Desk, tasks: Tasks, bugs: Bugs, forget_after_s: int) -> None:
+    def __init__(
+        self, *, desk: Desk, tasks: Tasks, bugs: Bugs, growth: Growth, forget_after_s: int
+    ) -> None:
         self._desk = desk
+        self._growth = growth
         self._tasks = tasks
         self._bugs = bugs
         self._forget_after_s = forget_after_s
@@ -97,31 +106,41 @@ class Bulks:
                     forgotten += await self.forget(bulk.number)
         return forgotten
 
-    async def prepare(
-        self, action: BulkAction, reason: str, query: str, wanted: MessageFilter
-    ) -> Bulk:
+    async def prepare(self, action: BulkAction, reason: str, query: str, wanted: Wanted) -> Bulk:
         """Select every message that fits `wanted` now; nothing is done with them yet.
+
+        Of the inbox each message once, however often it was handed over.
 
         Raises `LocalError` (TooManyItems) and `StoreFull`, after which the selection is forgotten.
         """
         bulk = await self._run(partial(steps.select, action=action, reason=reason, query=query))
-        number = bulk.number
+        number, last_offset = bulk.number, self._desk.snapshot().last_offset()
         try:
             after: int | None = wanted.after
             while after is not None:
                 page = changed(wanted, after=after, limit=PAGE)
-                found, after = await asyncio.to_thread(self._select, page)
+                found, after = await asyncio.to_thread(self._select, page, last_offset)
                 if found:
-                    await self._run(partial(steps.note_selected, number=number, message_ids=found))
+                    await self._run(partial(steps.note_selected, number=number, chosen=found))
             return await self._run(partial(steps.seal, number=number))
         except (LocalError, StoreFull):
             await self.forget(number)
             raise
 
-    def _select(self, wanted: MessageFilter) -> tuple[list[str], int | None]:
+    def _select(self, wanted: Wanted, last_offset: int) -> tuple[list[Chosen], int | None]:
         # The snapshot is taken here because it belongs to the thread that takes it.
-        page = self._desk.snapshot().list_messages(wanted)
-        return [one.message.message_id for one in page.messages], page.next_after
+        snapshot = self._desk.snapshot()
+        if isinstance(wanted, InboxFilter):
+            items = snapshot.search(wanted)
+            # What is put there meanwhile, by an action of this kind that runs, has no end.
+            until = items.next_after if (items.next_after or 0) < last_offset else None
+            return [
+                Chosen(one.message.message_id, one.offset)
+                for one in items.items
+                if one.offset <= last_offset and _is_first(snapshot, one)
+            ], until
+        page = snapshot.list_messages(wanted)
+        return [Chosen(one.message.message_id) for one in page.messages], page.next_after
 
     async def start(self, number: int, count: int) -> Bulk:
         """Begin to work on it. Raises `LocalError` (NotFound, NotStartable, CountDiffers)."""
@@ -140,14 +159,19 @@ class Bulks:
             raise LocalError("NotFound", f"no bulk action {number}")
         return bulk
 
-    def samples(self, number: int) -> Sequence[OutboundView]:
+    def samples(self, number: int) -> Sequence[OutboundView | InboxItem]:
         """The first messages of it, as they are now."""
         items = self._snapshot.list_bulk_items(number, 0, SAMPLES)
         snapshot = self._desk.snapshot()
-        views = [snapshot.find_outbound_view(one.message_id) for one in items]
-        return [view for view in views if view is not None]
+        found = (
+            snapshot.find_outbound_view(one.message_id)
+            if one.offset is None
+            else snapshot.find_inbox_item(one.offset)
+            for one in items
+        )
+        return [view for view in found if view is not None]
 
-    async def samples_of(self, number: int) -> Sequence[OutboundView]:
+    async def samples_of(self, number: int) -> Sequence[OutboundView | InboxItem]:
         """`samples`, read in a thread."""
         return await asyncio.to_thread(self.samples, number)
 
@@ -195,6 +219,8 @@ class Bulks:
                     await self._persist(partial(steps.finish, number=number))
                     continue
                 acted = await asyncio.gather(*(self._act(number, one.item) for one in items))
+                if running[0].action is BulkAction.REDELIVER:
+                    self._growth.announce()
                 if not all(acted):
                     await asyncio.sleep(PAUSE_S)
             self._is_cut = False
@@ -232,6 +258,12 @@ class Bulks:
 
     async def _persist(self, step: Callable[[BulkTransaction, Ground], Any]) -> None:
         await self._desk.persist(lambda txn, ground: step(cast("BulkTransaction", txn), ground))
+
+
+def _is_first(snapshot: Snapshot, item: InboxItem) -> bool:
+    """Whether no earlier hand-over of the message is in the inbox, which stands for all of them."""
+    first = None if item.repeats is None else item.repeats.first_offset
+    return first is None or snapshot.find_inbox_item(first) is None
 
 
 def _is_over(bulk: Bulk, prepared_before_at: int, finished_before_at: int) -> bool:

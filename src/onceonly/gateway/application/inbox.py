@@ -7,14 +7,17 @@ from functools import partial
 from onceonly.gateway.desk import Desk
 from onceonly.gateway.growth import Growth
 from onceonly.message.errors import LocalError
+from onceonly.message.event import Event
 from onceonly.message.word import Word
 from onceonly.protocol.keeping import taken_back
 from onceonly.protocol.receiving import InboundStatus, ProcessingState
+from onceonly.steps import handing_over_again as steps
 from onceonly.steps.processing import not_found, refuse, report, report_some, standing_of
 from onceonly.store.contract.entries import InboxItem, StoredPayload
-from onceonly.store.contract.listing import InboxFilter, Listing
+from onceonly.store.contract.listing import InboxFilter, JournalFilter, Listing
 from onceonly.store.contract.store import Snapshot
 from onceonly.store.spool import Spool
+from onceonly.wire.timestamp import write_extended_timestamp
 
 PAGE_BYTES_MAX = 32 << 20
 """Most payload bytes of one answer: its JSON or Arrow form is in memory as a whole, twice."""
@@ -198,6 +201,55 @@ class Inbox:
         item = self.find(message_id, offset, own)
         await self._desk.transact(lambda txn, ground: refuse(txn, ground, item, reason))
         return self.find(None, item.offset)
+
+    async def hand_over_again(
+        self,
+        message_id: str | None,
+        offset: int | None,
+        own: Own = None,
+        *,
+        actor: str,
+        reason: str,
+    ) -> InboxItem:
+        """Hand the message of an item over once more; returns the new item.
+
+        Raises `LocalError` (NotFound, Ambiguous, Purged, Cancelled, UnknownAgreement) and
+        `StoreFull`.
+        """
+        found = await asyncio.to_thread(self._find_or_miss, message_id, offset, own)
+        step = partial(steps.hand_over_again, offset=found.offset, actor=actor, reason=reason)
+        item = await self._desk.transact(step)
+        self._growth.announce()
+        return item
+
+    def _find_or_miss(self, message_id: str | None, offset: int | None, own: Own) -> InboxItem:
+        """The item; where it is purged, the error says so, and when."""
+        snapshot = self._desk.snapshot()
+        try:
+            return self.find(message_id, offset, own)
+        except LocalError as error:
+            if error.name != "NotFound" or own is not None:
+                raise
+            if message_id is None:
+                assert offset is not None, "an item has an offset or a MessageId"
+                raise _missing(snapshot, offset) from error
+            rows = snapshot.list_journal_of(message_id)
+            handed = [row for row in rows if row.event is Event.HANDED_OVER]
+            if offset is not None or not handed:
+                raise
+            on = write_extended_timestamp(handed[-1].at)
+            text = f"message {message_id!r} was handed over on {on}, and is purged"
+            raise LocalError("Purged", f"{text}; {steps.ONLY_ITS_SENDER}") from error
+
+
+def _missing(snapshot: Snapshot, offset: int) -> LocalError:
+    missing = steps.missing(snapshot, offset)
+    if missing.name != "Purged":
+        return missing
+    last = JournalFilter(event=Event.PURGED, is_newest_first=True, limit=1)
+    on = [f" on {write_extended_timestamp(row.at)}" for row in snapshot.search(last).items]
+    text = f"the message at offset {offset} is purged; the last purge was{''.join(on)}"
+    return LocalError("Purged", f"{text}; {steps.ONLY_ITS_SENDER}") if on else missing
 
 
 def _is_own(item: InboxItem, own: Own) -> bool:

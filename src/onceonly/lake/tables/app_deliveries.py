@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.lake.expressions import ROW_ORDER, is_event, is_passing
@@ -23,11 +23,12 @@ DEFINITION: Final = Definition(
     None,
     "one row per hand-over of a message to the receiving application",
     "when it was handed over and worked on; a second row of one message is a broken promise "
-    "unless nothing was promised",
+    "unless nothing was promised, or somebody asked for it",
     (
         text("party", "whose application"),
         *KEY_COLUMNS,
         ordinal("number", "1 for the first hand-over of the message, 2 for the second"),
+        instant("asked_at", "somebody asked for it, since the application had lost the message"),
         instant("stored_at", "in the receiver's persistent storage"),
         instant("handed_over_at", "in the application's inbox"),
         duration("waited_us", "from the store to the inbox"),
@@ -43,6 +44,7 @@ DEFINITION: Final = Definition(
 _EVENTS: Final = (
     Event.STORED,
     Event.HANDED_OVER,
+    Event.HANDED_OVER_AGAIN,
     Event.PROCESSING_CHANGED,
     Event.APPLICATION_REFUSED,
 )
@@ -53,15 +55,18 @@ def table(journal: DataFrame) -> DataFrame:
     message = Window.partitionBy("party", *KEY)
     in_turn = message.orderBy(*ROW_ORDER)
     before = in_turn.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    # What was asked for has its number in each of its rows; the others have none.
+    hand_over = Window.partitionBy("party", *KEY, F.coalesce("attempt", F.lit(1)))
 
-    def first_of(condition: Column) -> Column:
-        return F.min(F.when(condition, F.col("at"))).over(message)
+    def first_of(condition: Column, within: WindowSpec = hand_over) -> Column:
+        return F.min(F.when(condition, F.col("at"))).over(within)
 
     said = {word: is_event(Event.PROCESSING_CHANGED) & _says(word) for word in ReportedProcessing}
     rows = journal.where(is_event(*_EVENTS) & ~is_passing()).withColumns(
         {
             "number": F.sum(F.when(is_event(Event.HANDED_OVER), F.lit(1))).over(before),
-            "stored_us": first_of(is_event(Event.STORED)),
+            "stored_us": first_of(is_event(Event.STORED), message),
+            "asked_us": first_of(is_event(Event.HANDED_OVER_AGAIN)),
             "begun_us": first_of(said[ReportedProcessing.IN_PROGRESS]),
             "done_us": first_of(said[ReportedProcessing.COMPLETE]),
             "refused_us": first_of(is_event(Event.APPLICATION_REFUSED)),
@@ -71,6 +76,7 @@ def table(journal: DataFrame) -> DataFrame:
         rows.where(is_event(Event.HANDED_OVER))
         .withColumns(
             {
+                "asked_at": F.timestamp_micros("asked_us"),
                 "stored_at": F.timestamp_micros("stored_us"),
                 "handed_over_at": F.timestamp_micros("at"),
                 "waited_us": F.when(

@@ -44,6 +44,7 @@ COUNTS: Final = (
     "acks_sent",
     "repeats",
     "hand_overs",
+    "hand_overs_asked",
     "collisions",
     "rejections",
 )

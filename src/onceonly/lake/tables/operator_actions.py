@@ -30,7 +30,7 @@ DEFINITION: Final = Definition(
         text("actor", "who, where the journal names somebody"),
         text(
             "action",
-            "suspend, resume, resend, cancel, settle; what call was asked for; or the event",
+            "suspend, resume, resend, cancel, settle, redeliver; a call that was asked for; or the event",
         ),
         *KEY_COLUMNS,
         text("reason", "why, in words"),
@@ -49,6 +49,7 @@ _VERBS: Final = {
     Event.RESENT: "resend",
     Event.CANCELLED: "cancel",
     Event.SETTLED: "settle",
+    Event.HANDED_OVER_AGAIN: "redeliver",
 }
 _GIVING_UP: Final = (Event.EXHAUSTED, Event.NOTIFIED)
 

@@ -229,9 +229,28 @@ def duplicate_over_a_wrap(seen: Sightings) -> bool:
 
 
 def delivered_twice(seen: Sightings) -> bool:
-    """Two items of one inbox have the same key."""
-    keys = [(one.node, one.key) for one in seen.history.delivered]
+    """Two items of one inbox have the same key, and nobody asked for the second."""
+    asked = {(row.node, row.record.message_id) for row in seen.of("HandedOverAgain")}
+    keys = [
+        (one.node, one.key)
+        for one in seen.history.delivered
+        if (one.node, one.key.message_id) not in asked
+    ]
     return len(set(keys)) < len(keys)
+
+
+def handed_over_twice_again(seen: Sightings) -> bool:
+    """The third hand-over of a message, and both after the first were asked for."""
+    return any(row.record.attempt == 3 for row in seen.of("HandedOverAgain"))
+
+
+def crash_by_a_hand_over_again(seen: Sightings) -> bool:
+    """The row is durable, and its caller may never have heard of it."""
+    return any(
+        end.node == row.node and 0 <= end.at_ns - row.at_ns < 10**9
+        for row in seen.of("HandedOverAgain")
+        for end in seen.ends()
+    )
 
 
 def _kept_us(seen: Sightings, row: Row) -> int | None:

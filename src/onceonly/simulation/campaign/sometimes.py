@@ -61,6 +61,17 @@ _STATES: dict[str, State] = {
     "best-effort-twice": State(
         "A BestEffort message was delivered twice, as it may be.", see.delivered_twice
     ),
+    "handed-over-again": State(
+        "A message was read once more, since an operator had asked for it.",
+        see.in_order("HandedOverAgain", "HandedOver"),
+    ),
+    "handed-over-twice-again": State(
+        "A message was handed over again more than once.", see.handed_over_twice_again
+    ),
+    "crash-by-a-hand-over-again": State(
+        "A process died within a second after somebody had asked it for one more hand-over.",
+        see.crash_by_a_hand_over_again,
+    ),
     "collision": State(
         "A known MessageId came with other content.", see.any_row("CollisionDetected")
     ),

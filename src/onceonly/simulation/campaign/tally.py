@@ -64,6 +64,7 @@ _BY_PHASE: dict[str, tuple[Event, ...]] = {
         Event.ERROR_SENT,
         Event.WITHHELD,
         Event.APPLICATION_REFUSED,
+        Event.HANDED_OVER_AGAIN,
         Event.SECURITY_EVENT,
     ),
     "acknowledging": (Event.ACK_SENT, Event.RECEIPT_SENT),

@@ -13,7 +13,14 @@ from onceonly.message.event import Direction, Event
 from onceonly.message.instant import NS_PER_S, US_PER_S
 from onceonly.message.terms import DeliveryTerms, Intermediary
 from onceonly.simulation.cast import line_id, name_of, party, path_of
-from onceonly.simulation.checkers.course import Coming, Course, Going, Key, Parties
+from onceonly.simulation.checkers.course import (
+    Coming,
+    Course,
+    Going,
+    Key,
+    Parties,
+    is_repeated,
+)
 from onceonly.simulation.checkers.letter import Letter, LetterKind, read
 from onceonly.simulation.checkers.outside import Outside, is_unproven
 from onceonly.simulation.history import (
@@ -238,6 +245,10 @@ class WorldCase:
                 self.own_rows[row.node].append(row)
                 continue
             parties, direction = (record.from_party, record.to_party), record.direction
+            if is_repeated(record):
+                key = (*parties, record.message_id or "")
+                self.course(row.node, key, record.agreement_id).repeated.append(row)
+                continue
             if direction is not None:
                 self.pair_rows.setdefault((row.node, parties, direction), []).append(row)
             if record.message_id is None or record.event in PAIR_EVENTS:

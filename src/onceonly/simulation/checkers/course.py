@@ -3,8 +3,10 @@
 Must not know how it is sorted, nor judge.
 """
 
+import math
 from dataclasses import dataclass, field
 
+from onceonly.journal.record import Record
 from onceonly.message.event import Event
 from onceonly.message.message import DeliverySemantics
 from onceonly.message.terms import DeliveryTerms
@@ -50,6 +52,15 @@ class Coming(Word):
     """The certificate that the caller showed."""
 
 
+_OF_A_HAND_OVER = (Event.HANDED_OVER, Event.PROCESSING_CHANGED, Event.APPLICATION_REFUSED)
+
+
+def is_repeated(record: Record) -> bool:
+    """Whether the row is about a hand-over that somebody asked for, and not about the first."""
+    is_later = record.event in _OF_A_HAND_OVER and record.attempt is not None
+    return is_later or record.event is Event.HANDED_OVER_AGAIN
+
+
 @dataclass(slots=True)
 class Course:
     """One message at one machine; every list in the order of the world."""
@@ -60,7 +71,9 @@ class Course:
     out: list[Row] = field(default_factory=list)
     """Rows of whoever sends it, an accepting intermediary among them."""
     into: list[Row] = field(default_factory=list)
-    """Rows of whoever receives it."""
+    """Rows of whoever receives it, without those of hand-overs that somebody asked for."""
+    repeated: list[Row] = field(default_factory=list)
+    """Rows of those: that somebody asked, the hand-over, and what its application said of it."""
     sent: list[Going] = field(default_factory=list)
     """Copies of the message that left."""
     taken: list[Coming] = field(default_factory=list)
@@ -108,6 +121,17 @@ class Course:
     def first_out(self, event: Event) -> Row | None:
         """The first sending row of this event."""
         return next((row for row in self.out if row.record.event is event), None)
+
+    def asked_again(self, before: float = math.inf) -> int:
+        """How often an operator had it handed over once more, before that place in the order."""
+        return self._repeated(Event.HANDED_OVER_AGAIN, before)
+
+    def handed_again(self, before: float = math.inf) -> int:
+        """How often it was handed over once more."""
+        return self._repeated(Event.HANDED_OVER, before)
+
+    def _repeated(self, event: Event, before: float) -> int:
+        return sum(row.record.event is event and row.order < before for row in self.repeated)
 
     def __str__(self) -> str:
         return f"{self.key[2]} at {self.node}"

@@ -231,14 +231,14 @@ def _handed_over(course: Course) -> int:
     handed = [row for row in course.into if row.record.event is Event.HANDED_OVER]
     if confirmed is not None and len(course.delivered) < len(handed):
         return len(course.delivered)
-    return len(handed)
+    return len(handed) + course.handed_again()
 
 
 def _is_fresh(case: WorldCase, course: Course | None) -> bool:
     """Handed over so shortly before the end that nobody may have looked yet."""
     if course is None:
         return False
-    last = course.into[-1] if course.into else None
+    last = max([*course.into, *course.repeated], key=lambda row: row.order, default=None)
     return last is not None and last.at_ns + 90_000_000_000 > case.end_ns
 
 
@@ -269,7 +269,8 @@ def verdict_of(rows: Iterable[Row]) -> str | None:
 def _kind(case: WorldCase, key: MessageKey, verdict: str | None, delivered: int) -> EvidenceClass:
     there = case.at(name_of(key.to_party), key)
     terms = None if there is None or there.line is None else there.terms
-    if delivered > 1 and (terms is None or is_remembered(terms)):
+    asked = 0 if there is None else there.asked_again()
+    if delivered > 1 + asked and (terms is None or is_remembered(terms)):
         return EvidenceClass.DUPLICATE_DELIVERY
     if verdict in ("Acknowledged", "Sent"):
         return _kind_of_acknowledged(case, key, there, delivered)

@@ -264,6 +264,10 @@ def _handed_over(case: WorldCase) -> Iterator[Violation]:
         if not handed and withheld is None:
             yield _at("L2", course, "stored, and never handed over", case.end_order)
         times = len(handed) if course.line is None else _times(course, len(handed))
+        again = [row for row in course.repeated if row.record.event is Event.HANDED_OVER]
+        times += sum(
+            max(row.at_ns, case.healed_ns) + SETTLE_NS + CALM_NS <= case.end_ns for row in again
+        )
         if handed and len(course.delivered) < times:
             text = f"handed over {times} times, read {len(course.delivered)} times"
             yield _at("L2", course, text, case.end_order)

@@ -32,10 +32,32 @@ def judge(case: WorldCase) -> Iterator[Violation]:
         if operated.what == "suspend" and not _has_closed(case, operated):
             text = f"{node}: an operator suspended a pair, and no row says so"
             yield Violation("I27", text, operated.order)
+        if operated.what == "redeliver":
+            yield from _redelivered(case, operated)
+            continue
         for course in _about(case, operated):
             if not any(_is_done(operated.what, row) for row in _rows(case, course)):
                 text = f"{course}: an operator called {operated.what}, and nothing was done"
                 yield Violation("R-21", text, operated.order)
+
+
+def _redelivered(case: WorldCase, operated: Operated) -> Iterator[Violation]:
+    """At least once for each call that had its answer, whatever was killed meanwhile."""
+    node, message_id = operated.node, operated.message_id
+    same = [
+        one
+        for one in case.history.operated
+        if (one.node, one.what, one.message_id) == (node, "redeliver", message_id)
+    ]
+    courses = [
+        course
+        for course in case.courses.values()
+        if (course.node, course.key[2]) == (node, message_id)
+    ]
+    asked = sum(course.asked_again() for course in courses)
+    if asked < len(same):
+        text = f"{node}: {message_id} was to be handed over again {len(same)} times, and {asked}"
+        yield Violation("R-21", f"{text} rows say so", operated.order)
 
 
 def _has_closed(case: WorldCase, operated: Operated) -> bool:

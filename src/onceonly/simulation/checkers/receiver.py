@@ -90,10 +90,13 @@ def _deliveries(case: WorldCase, course: Course) -> Iterator[Violation]:
     terms = course.terms
     first = course.delivered[0]
     handed = [row for row in course.into if row.record.event is Event.HANDED_OVER]
-    if is_remembered(terms) and len(course.delivered) > 1:
-        text = f"delivered {len(course.delivered)} times"
-        yield _at("I1", course, text, course.delivered[1].order)
-    if len(handed) < len(course.delivered) or handed[0].order > first.order:
+    if is_remembered(terms):
+        for times, one in enumerate(course.delivered, 1):
+            if times > 1 + course.asked_again(one.order):
+                yield _at("I1", course, f"delivered {times} times", one.order)
+                break
+    times = len(handed) + course.handed_again()
+    if times < len(course.delivered) or not handed or handed[0].order > first.order:
         yield _at(
             "I12", course, "in the inbox, and no row says that it was handed over", first.order
         )
@@ -187,6 +190,7 @@ def _stored_once(course: Course) -> Iterator[Violation]:
     handed = [row for row in course.into if row.record.event is Event.HANDED_OVER]
     if len(handed) > 1:
         yield _at("I1", course, "handed over twice", handed[1].order)
+    yield from _asked_for(course)
     for row in course.into:
         is_repeat = row.record.event is Event.DUPLICATE_ELIMINATED
         is_same = _digests(row) == _digests(stored[0])
@@ -195,6 +199,15 @@ def _stored_once(course: Course) -> Iterator[Violation]:
         is_alarm = row.record.event is Event.COLLISION_DETECTED
         if is_alarm and is_same:
             yield _at("I8", course, "a repeat taken for a collision", row.order)
+
+
+def _asked_for(course: Course) -> Iterator[Violation]:
+    """I1: each hand-over after the first is one that was asked for, and is made in that commit."""
+    for row in course.repeated:
+        if row.record.event is not Event.HANDED_OVER:
+            continue
+        if course.handed_again(row.order) + 1 != course.asked_again(row.order):
+            yield _at("I1", course, "handed over again, and nobody asked for it", row.order)
 
 
 def _known_is_known(case: WorldCase, course: Course, stored: Row) -> Iterator[Violation]:

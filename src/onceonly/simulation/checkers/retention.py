@@ -108,6 +108,15 @@ def _forgettable(case: WorldCase, node: str, purge: Row) -> Iterator[object]:
                 continue
             if event is not Event.STORED or _is_done(course, purge.order):
                 yield (course.key, row.order)
+                # A repetition is kept as long as the message, and is over when both are.
+                yield from _repetitions(course, purge)
+
+
+def _repetitions(course: Course, purge: Row) -> Iterator[object]:
+    """The hand-overs that were asked for, each of which is a row of the store."""
+    for row in course.repeated:
+        if row.record.event is Event.HANDED_OVER and row.order < purge.order:
+            yield (course.key, row.order)
 
 
 def _is_done(course: Course, order: int) -> bool:

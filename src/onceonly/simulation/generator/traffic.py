@@ -3,12 +3,17 @@
 Nothing here is a fault of a machine or a network. Each class is on or off per world.
 """
 
+from random import Random
+
 from onceonly.message.profile import Profile
 from onceonly.message.terms import DeliveryTerms
 from onceonly.message.word import changed
 from onceonly.simulation.cast import line_id, party
 from onceonly.simulation.generator.sketch import PlannedMessage, Sketch
 from onceonly.simulation.plan import Habits, Line
+
+REDELIVERED = 0.08
+"""In so many worlds messages are handed over once more."""
 
 LARGE_BYTES = 70_000
 """Past the 64 KiB up to which a payload is a row: it lies in the spool."""
@@ -118,6 +123,19 @@ def operators(sketch: Sketch) -> None:
         _suspend(sketch)
     if sketch.is_on("drain", 0.06):
         _drain(sketch)
+
+
+def redeliveries(sketch: Sketch, chance: Random) -> None:
+    """Operators whose application has lost what it had, perhaps more than once (I1, L2)."""
+    if chance.random() >= REDELIVERED:
+        return
+    sketch.tags.add("redeliver")
+    for _ in range(chance.choice((1, 1, 2, 4))):
+        letter = chance.choice(sketch.letters)
+        at_ms = letter.at_ms + chance.randrange(chance.choice((300, 3_000, 30_000)))
+        for later_ms in (0, 10)[: chance.choice((1, 1, 2))]:
+            at = at_ms + later_ms
+            _operate(sketch, at, letter.target, "redeliver", message_id=letter.message_id)
 
 
 def _operate(sketch: Sketch, at_ms: int, node: str, what: str, **args: object) -> None:

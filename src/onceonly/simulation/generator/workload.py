@@ -55,6 +55,8 @@ def _drawn(seed: int) -> Plan:
     heal_ms = sketch.span_ms + sketch.chance.choice((HEAL_MS // 3, HEAL_MS, 2 * HEAL_MS))
     heal_ms, rest_ms = _purges(sketch, heal_ms)
     mishaps.strike(sketch)
+    # By chance of its own, so that the worlds that have none of it stay as they were.
+    traffic.redeliveries(sketch, stream(seed, "redeliveries"))
     if scene is not None:
         weather = scene.weather(weather)
         rest_ms = max(rest_ms, heal_ms + scene.rest_ms)

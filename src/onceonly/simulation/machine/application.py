@@ -33,6 +33,8 @@ AGAIN_MS = 2000
 COME_AGAIN = frozenset({"QueueFull"})
 """Refusals that end by themselves (R-27)."""
 
+_MANY = 1_000
+
 Call = Callable[[Gateway], Coroutine[Any, Any, None]]
 
 
@@ -136,9 +138,12 @@ class Application:
         )
 
     def operate(self, what: str, **args: Any) -> None:
-        """Call a method of `gateway.operations` once."""
+        """Call a method of `gateway.operations` once, or have a message handed over once more."""
 
         async def call(gateway: Gateway) -> None:
+            if what == "redeliver":
+                await self._redeliver(gateway, **args)
+                return
             result = getattr(gateway.operations, what)(**args)
             if inspect.isawaitable(result):
                 await result
@@ -155,6 +160,14 @@ class Application:
         for view in self._node.snapshot().list_messages(in_doubt).messages:
             name = view.message.message_id
             self.operate("settle", message_id=name, word=word, reason="their operator says so")
+
+    async def _redeliver(self, gateway: Gateway, message_id: str) -> None:
+        """By the last hand-over that is there: as good a name of the message as the first."""
+        offsets = self._node.snapshot().list_inbox_offsets(message_id, _MANY)
+        offset = offsets[-1] if offsets else None
+        await gateway.inbox.hand_over_again(
+            message_id, offset, actor="an operator", reason="its application lost it"
+        )
 
     def _note_operated(self, what: str, message_id: str, error: BaseException | None) -> None:
         if error is None:

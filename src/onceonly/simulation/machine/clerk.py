@@ -162,6 +162,8 @@ class Clerk:
         message = item.message
         if message.ref_to_message_id is not None:
             return  # An answer is not answered.
+        if item.repeats is not None:
+            return  # What its program lost is its own books, and not that it had answered.
         if self._likes("answers", item, self._habits.answers):
             name = f"re-{message.message_id.partition('@')[0]}"
             if self._answered.setdefault(message.message_id, item.offset) != item.offset:

@@ -29,6 +29,9 @@ class BulkAction(StrEnum):
     """End the doubt by a person's word: it was delivered (R-49)."""
     SETTLE_NOT_DELIVERED = "settle-not-delivered"
     """As above, and the word is that it was not."""
+    REDELIVER = "redeliver"
+    """Hand over to the application once more what is in the inbox: the one action about received
+    messages."""
 
 
 class BulkState(StrEnum):
@@ -70,8 +73,16 @@ class Bulk(Word):
     failed: int = 0
 
 
+class Chosen(Word):
+    """One message of a selection."""
+
+    message_id: str
+    offset: int | None = None
+    """The item of the inbox, where the action is about one."""
+
+
 class BulkItem(Word):
-    """One message of a selection; `item` counts from 1."""
+    """One message of a selection, and what became of it; `item` counts from 1."""
 
     item: int
     message_id: str
@@ -81,6 +92,7 @@ class BulkItem(Word):
     """Name of the refusal, where it was skipped."""
     text: str | None = None
     at: int | None = None
+    offset: int | None = None
 
 
 @runtime_checkable
@@ -121,7 +133,7 @@ class BulkTransaction(Transaction, BulkSnapshot, Protocol):
         """Begin a selection; its number was never given before."""
         ...
 
-    def add_bulk_items(self, number: int, first: int, message_ids: Sequence[str]) -> None:
+    def add_bulk_items(self, number: int, first: int, chosen: Sequence[Chosen]) -> None:
         """Note messages of a selection, the first of them as item `first`."""
         ...
 

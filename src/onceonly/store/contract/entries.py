@@ -88,6 +88,17 @@ class InboundEntry(Word):
         return not differences(known, digests.payloads, digests.header)
 
 
+class Repetition(Word):
+    """What an item of the inbox repeats: somebody asked for one more hand-over of its message."""
+
+    number: int
+    """1 for the first that was asked for, 2 for the second."""
+    first_offset: int
+    """Offset at which the message was handed over first; that item may be purged by now."""
+    first_handed_over_at: int
+    """When that was."""
+
+
 class InboxItem(Word):
     """A message in the application's inbox. Offsets grow, are never reused, and may have gaps."""
 
@@ -98,6 +109,8 @@ class InboxItem(Word):
     processing: ProcessingState
     digest: str
     header_digest: str | None = None
+    repeats: Repetition | None = None
+    """None for the one hand-over that nobody has to ask for."""
 
 
 class InboxStanding(Word):

@@ -447,6 +447,15 @@ class Transaction(JobTransaction, KeyTransaction, CounterTransaction, Snapshot, 
         """
         ...
 
+    def hand_over_again(self, offset: int, *, at: int) -> int:
+        """Put the message of the inbox item at `offset` into the inbox once more.
+
+        Returns the new offset. The new item has the header and payloads of the old one, is not
+        started, and is no duplicate of anything: what takes a key never finds it. Both are purged
+        by the same rule, each for itself.
+        """
+        ...
+
     def put_withheld(self, key: MessageKey, *, is_withheld: bool) -> None:
         """Note whether no acknowledgement of a stored message has left and none is on its way."""
         ...

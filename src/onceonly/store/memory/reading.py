@@ -189,7 +189,7 @@ class MemorySnapshot(MemoryLists, MemoryKeyReading, MemoryCounterReading, Snapsh
         found = [
             row
             for number, row in self._tables.inbound.items()
-            if row.message.key == key and number != known
+            if row.message.key == key and number != known and row.repeats is None
         ]
         return found[-1].entry() if found else None
 

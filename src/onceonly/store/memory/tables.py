@@ -27,6 +27,7 @@ from onceonly.store.contract.entries import (
     OutboundEntry,
     OutboundView,
     OwedNotice,
+    Repetition,
     StoredPayload,
     TransitEntry,
 )
@@ -87,6 +88,7 @@ class InboundRow(Word):
     parked: str | None = None
     header_digest: str | None = None
     ack_requested: AckRequested | None = None
+    repeats: Repetition | None = None
 
     def entry(self) -> InboundEntry:
         """The message as a step reads it."""
@@ -115,6 +117,7 @@ class InboundRow(Word):
             self.processing,
             self.digest,
             self.header_digest,
+            self.repeats,
         )
 
     def standing(self) -> InboxStanding:

@@ -21,6 +21,7 @@ from onceonly.store.contract.entries import (
     Incident,
     Notice,
     OwedNotice,
+    Repetition,
     Role,
     StoredPayload,
     TransitEntry,
@@ -160,6 +161,25 @@ class MemoryTransaction(MemoryKeyWriting, MemoryCounterWriting, MemorySnapshot, 
         assert row.status is InboundStatus.STORED, f"{key} is {row.status}"
         return self._put_into_inbox(row, at)
 
+    def hand_over_again(self, offset: int, *, at: int) -> int:
+        it = self._item_row(offset)
+        assert it.offset is not None, "it is in the inbox"
+        first = it.repeats or Repetition(0, it.offset, it.handed_over_at)
+        others = (row.repeats for row in self._tables.inbound.values() if row.repeats is not None)
+        numbers = [
+            other.number for other in others if other.first_offset == first.first_offset
+        ] or [0]
+        row = changed(
+            it,
+            number=self._next("inbound"),
+            response=None,
+            processing=ProcessingState.NOT_STARTED,
+            is_refused=False,
+            repeats=changed(first, number=max(numbers) + 1),
+        )
+        self._put(self._tables.inbound, row.number, row)
+        return self._put_into_inbox(row, at)
+
     def _put_into_inbox(self, row: InboundRow, at: int) -> int:
         offset = self._next("offset")
         self._put(self._tables.inbox, offset, row.number)
@@ -170,7 +190,7 @@ class MemoryTransaction(MemoryKeyWriting, MemoryCounterWriting, MemorySnapshot, 
     def _get_inbound(self, key: MessageKey) -> InboundRow:
         number = self._tables.known.get(key)
         if number is None:
-            rows = self._tables.inbound.values()
+            rows = [row for row in self._tables.inbound.values() if row.repeats is None]
             number = max((row.number for row in rows if row.message.key == key), default=None)
         assert number is not None, f"no inbound message {key}"
         return self._tables.inbound[number]

@@ -8,7 +8,14 @@ Knows which named query answers which question; must not begin, commit or roll b
 from collections.abc import Sequence
 from typing import Any
 
-from onceonly.store.contract.bulk import Bulk, BulkAction, BulkItem, BulkState, ItemOutcome
+from onceonly.store.contract.bulk import (
+    Bulk,
+    BulkAction,
+    BulkItem,
+    BulkState,
+    Chosen,
+    ItemOutcome,
+)
 from onceonly.store.sqlite.asking import SqliteQuestions
 from onceonly.store.sqlite.later import SqliteLater
 from onceonly.store.sqlite.listing import NUMBER_MAX
@@ -52,9 +59,9 @@ class SqliteBulkWriting(SqliteLater, SqliteBulkReading):
         number = self._connection.last_insert_rowid()
         return Bulk(number, action, reason, query, BulkState.SELECTING, at)
 
-    def add_bulk_items(self, number: int, first: int, message_ids: Sequence[str]) -> None:
-        for item, message_id in enumerate(message_ids, first):
-            self._write("add_bulk_item", number, item, message_id)
+    def add_bulk_items(self, number: int, first: int, chosen: Sequence[Chosen]) -> None:
+        for item, one in enumerate(chosen, first):
+            self._write("add_bulk_item", number, item, one.message_id, one.offset)
 
     def put_bulk(self, bulk: Bulk) -> None:
         state, counts = bulk.state.value, (bulk.items, bulk.done, bulk.skipped, bulk.failed)

@@ -45,6 +45,7 @@ from onceonly.store.contract.entries import (
     OutboundView,
     OwedNotice,
     PairView,
+    Repetition,
     Role,
     TransitEntry,
 )
@@ -266,11 +267,18 @@ def to_inbound_entry(row: Row) -> InboundEntry:
 
 
 def to_inbox_item(row: Row) -> InboxItem:
-    """`inbox_offset, message_id, agreement_id, …, digest, header_digest`, then the message."""
+    """`inbox_offset, …, header_digest`, which hand-over it repeats, then the message."""
     offset, message_id, agreement_id, received_at, handed_over_at, processing = row[:6]
-    message = to_message(message_id, agreement_id, row[8:])
+    message = to_message(message_id, agreement_id, row[11:])
     return InboxItem(
-        offset, message, received_at, handed_over_at, _PROCESSING[processing], *row[6:8]
+        offset,
+        message,
+        received_at,
+        handed_over_at,
+        _PROCESSING[processing],
+        row[6],
+        row[7],
+        None if row[8] is None else Repetition(*row[8:11]),
     )
 
 

@@ -344,6 +344,22 @@ class SqliteTransaction(
         self._recount(InboundStatus.STORED, InboundStatus.HANDED_OVER)
         return offset
 
+    def hand_over_again(self, offset: int, *, at: int) -> int:
+        row = self._get("find_repeated", offset)
+        assert row is not None, f"no inbox item at {offset}"
+        position, repetitions = row
+        again = self._next_offset()
+        self._write("repeat_inbound", position, again, at, repetitions + 1)
+        copy = self._connection.last_insert_rowid()
+        self._write("repeat_inbound_message", position, copy)
+        self._write("repeat_inbound_bodies", position, copy)
+        self._write("repeat_inbound_spooled", position, copy)
+        self._end_stretch_of_inbox(again)
+        # One without a key, as all of them are counted: `find_inbound_without_key` leaves it out.
+        self._has_unkeyed = True
+        self._count(COUNTED_AS[InboundStatus.HANDED_OVER], 1)
+        return again
+
     def _inbound_position(self, key: MessageKey) -> tuple[int, str, int | None]:
         known = self._kept.stored.find(key)
         if known is not None:

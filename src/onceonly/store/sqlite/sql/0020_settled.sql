@@ -1,4 +1,4 @@
--- A person's word ends a doubt (R-49): two statuses, a kind of notice, two actions on many messages.
+-- A person's word ends a doubt (R-49): two statuses and a kind of notice.
 --
 -- A CHECK cannot be altered, so the tables whose words grew are built anew and filled.
 
@@ -79,34 +79,3 @@ INSERT INTO notice_of_four SELECT * FROM notice;
 DROP TABLE notice;
 
 ALTER TABLE notice_of_four RENAME TO notice;
-
-ALTER TABLE bulk RENAME TO bulk_19;
-
-CREATE TABLE bulk (
-  number INTEGER PRIMARY KEY AUTOINCREMENT,
-  action TEXT NOT NULL
-    CHECK (action = 'resend' OR action = 'resend-anyway' OR action = 'cancel' OR
-      action = 'resume' OR action = 'ask' OR action = 'settle-delivered' OR
-      action = 'settle-not-delivered'),
-  reason TEXT NOT NULL,
-  query TEXT NOT NULL,
-  state TEXT NOT NULL
-    CHECK (state = 'selecting' OR state = 'prepared' OR state = 'running' OR
-      state = 'stopped' OR state = 'done'),
-  prepared_at INTEGER NOT NULL,
-  started_at INTEGER,
-  finished_at INTEGER,
-  items INTEGER NOT NULL DEFAULT 0,
-  done INTEGER NOT NULL DEFAULT 0,
-  skipped INTEGER NOT NULL DEFAULT 0,
-  failed INTEGER NOT NULL DEFAULT 0
-) STRICT;
-
-INSERT INTO bulk SELECT * FROM bulk_19;
-
-DELETE FROM sqlite_sequence WHERE name = 'bulk';
-UPDATE sqlite_sequence SET name = 'bulk' WHERE name = 'bulk_19';
-
-DROP TABLE bulk_19;
-
-CREATE INDEX bulk_running ON bulk (number) WHERE state = 'running';

@@ -306,7 +306,7 @@ ORDER BY 1 DESC, 2, 3
 
 -- name: add_inbound
 INSERT INTO inbound VALUES (NULL, ?, ?, ?, ?, ?, 'not-started', ?, ?, ?, ?, ?, ?, 0, 0, NULL, ?,
-    ?)
+    ?, NULL, NULL, NULL)
 
 -- name: add_inbound_message
 INSERT INTO inbound_message (position, from_ids, to_ids, conversation_id, service, action,
@@ -329,6 +329,7 @@ SELECT position, message_id, from_party, to_party, agreement_id, status, process
     received_at, is_withheld, parked, header_digest, ack_requested
   FROM inbound INDEXED BY inbound_without_key
   WHERE message_id = ? AND from_party = ? AND to_party = ? AND has_key = 0
+    AND first_offset IS NULL
   ORDER BY position DESC LIMIT 1
 
 -- name: find_inbound_message
@@ -345,6 +346,7 @@ SELECT position, status, inbox_offset FROM inbound INDEXED BY inbound_by_key
 -- name: find_position_without_key
 SELECT position, status, inbox_offset FROM inbound INDEXED BY inbound_without_key
   WHERE message_id = ? AND from_party = ? AND to_party = ? AND has_key = 0
+    AND first_offset IS NULL
   ORDER BY position DESC LIMIT 1
 
 -- name: get_response
@@ -360,6 +362,41 @@ UPDATE inbound_message
 -- name: hand_over
 UPDATE inbound SET status = 'handed_over', inbox_offset = ?, handed_over_at = ?
   WHERE position = ?
+
+-- name: find_repeated
+SELECT position,
+    coalesce((SELECT max(other.repetition) FROM inbound AS other INDEXED BY inbound_without_key
+      WHERE other.message_id = it.message_id AND other.has_key = 0
+        AND other.first_offset = coalesce(it.first_offset, it.inbox_offset)), it.repetition, 0)
+  FROM inbound AS it WHERE inbox_offset = ? AND inbox_offset IS NOT NULL
+
+-- name: repeat_inbound
+INSERT INTO inbound (message_id, from_party, to_party, agreement_id, status, processing, digest,
+    received_at, inbox_offset, handed_over_at, has_key, keep_until_at, header_digest, ack_requested,
+    repetition, first_offset, first_handed_over_at)
+  SELECT message_id, from_party, to_party, agreement_id, 'handed_over', 'not-started', digest,
+      received_at, ?2, ?3, 0, keep_until_at, header_digest, ack_requested, ?4,
+      coalesce(first_offset, inbox_offset), coalesce(first_handed_over_at, handed_over_at)
+    FROM inbound WHERE position = ?1
+
+-- name: repeat_inbound_message
+INSERT INTO inbound_message (position, from_ids, to_ids, conversation_id, service, action,
+    timestamp_at, semantics, ref_to_message_id, payloads, time_to_live_at, sync_reply_mode,
+    delivery_receipt_requested, acknowledgment)
+  SELECT ?2, from_ids, to_ids, conversation_id, service, action, timestamp_at, semantics,
+      ref_to_message_id, payloads, time_to_live_at, sync_reply_mode, delivery_receipt_requested,
+      acknowledgment
+    FROM inbound_message WHERE position = ?1
+
+-- name: repeat_inbound_bodies
+INSERT INTO inbound_body
+  SELECT ?2 << 16 | (place & 65535), body FROM inbound_body
+    WHERE place BETWEEN ?1 << 16 AND ?1 << 16 | 65535
+
+-- name: repeat_inbound_spooled
+INSERT INTO spooled
+  SELECT digest, way, ?2 << 16 | (place & 65535) FROM spooled
+    WHERE way = 'in' AND place BETWEEN ?1 << 16 AND ?1 << 16 | 65535
 
 -- name: put_processing
 UPDATE inbound SET processing = ? WHERE inbox_offset = ? AND inbox_offset IS NOT NULL
@@ -384,18 +421,18 @@ SELECT position, message_id, from_party, to_party, agreement_id, status, process
 
 -- name: list_inbox
 SELECT inbox_offset, message_id, agreement_id, received_at, handed_over_at, processing, digest,
-    header_digest, from_ids, to_ids, conversation_id, service, action, timestamp_at, semantics,
-    ref_to_message_id, payloads, time_to_live_at, sync_reply_mode, delivery_receipt_requested,
-    acknowledgment
+    header_digest, repetition, first_offset, first_handed_over_at, from_ids, to_ids,
+    conversation_id, service, action, timestamp_at, semantics, ref_to_message_id, payloads,
+    time_to_live_at, sync_reply_mode, delivery_receipt_requested, acknowledgment
   FROM inbound CROSS JOIN inbound_message USING (position)
   WHERE inbox_offset > ? AND inbox_offset IS NOT NULL AND status = 'handed_over'
   ORDER BY inbox_offset LIMIT ?
 
 -- name: list_not_complete
 SELECT inbox_offset, message_id, agreement_id, received_at, handed_over_at, processing, digest,
-    header_digest, from_ids, to_ids, conversation_id, service, action, timestamp_at, semantics,
-    ref_to_message_id, payloads, time_to_live_at, sync_reply_mode, delivery_receipt_requested,
-    acknowledgment
+    header_digest, repetition, first_offset, first_handed_over_at, from_ids, to_ids,
+    conversation_id, service, action, timestamp_at, semantics, ref_to_message_id, payloads,
+    time_to_live_at, sync_reply_mode, delivery_receipt_requested, acknowledgment
   FROM inbound INDEXED BY inbound_unfinished CROSS JOIN inbound_message USING (position)
   WHERE inbox_offset > ? AND inbox_offset <= ? AND inbox_offset IS NOT NULL AND status = 'handed_over'
     AND processing <> 'complete' AND is_refused = 0
@@ -403,9 +440,9 @@ SELECT inbox_offset, message_id, agreement_id, received_at, handed_over_at, proc
 
 -- name: list_not_started
 SELECT inbox_offset, message_id, agreement_id, received_at, handed_over_at, processing, digest,
-    header_digest, from_ids, to_ids, conversation_id, service, action, timestamp_at, semantics,
-    ref_to_message_id, payloads, time_to_live_at, sync_reply_mode, delivery_receipt_requested,
-    acknowledgment
+    header_digest, repetition, first_offset, first_handed_over_at, from_ids, to_ids,
+    conversation_id, service, action, timestamp_at, semantics, ref_to_message_id, payloads,
+    time_to_live_at, sync_reply_mode, delivery_receipt_requested, acknowledgment
   FROM inbound INDEXED BY inbound_unfinished CROSS JOIN inbound_message USING (position)
   WHERE inbox_offset > ? AND inbox_offset <= ? AND inbox_offset IS NOT NULL AND status = 'handed_over'
     AND processing <> 'complete' AND is_refused = 0 AND processing = 'not-started'
@@ -413,9 +450,9 @@ SELECT inbox_offset, message_id, agreement_id, received_at, handed_over_at, proc
 
 -- name: find_inbox_item
 SELECT inbox_offset, message_id, agreement_id, received_at, handed_over_at, processing, digest,
-    header_digest, from_ids, to_ids, conversation_id, service, action, timestamp_at, semantics,
-    ref_to_message_id, payloads, time_to_live_at, sync_reply_mode, delivery_receipt_requested,
-    acknowledgment
+    header_digest, repetition, first_offset, first_handed_over_at, from_ids, to_ids,
+    conversation_id, service, action, timestamp_at, semantics, ref_to_message_id, payloads,
+    time_to_live_at, sync_reply_mode, delivery_receipt_requested, acknowledgment
   FROM inbound CROSS JOIN inbound_message USING (position)
   WHERE inbox_offset = ? AND inbox_offset IS NOT NULL
 
@@ -957,22 +994,23 @@ SELECT number, action, reason, query, state, prepared_at, started_at, finished_a
   FROM bulk WHERE state = 'running' ORDER BY number
 
 -- name: list_bulk_items
-SELECT item, message_id, outcome, name, text, at
+SELECT item, message_id, outcome, name, text, at, inbox_offset
   FROM bulk_item WHERE bulk = ? AND item > ? ORDER BY item LIMIT ?
 
 -- name: list_open_items
-SELECT item, message_id, outcome, name, text, at
+SELECT item, message_id, outcome, name, text, at, inbox_offset
   FROM bulk_item INDEXED BY bulk_item_open
   WHERE bulk = ? AND outcome IS NULL ORDER BY item LIMIT ?
 
 -- name: find_bulk_item
-SELECT item, message_id, outcome, name, text, at FROM bulk_item WHERE bulk = ? AND item = ?
+SELECT item, message_id, outcome, name, text, at, inbox_offset
+  FROM bulk_item WHERE bulk = ? AND item = ?
 
 -- name: add_bulk
 INSERT INTO bulk (action, reason, query, state, prepared_at) VALUES (?, ?, ?, 'selecting', ?)
 
 -- name: add_bulk_item
-INSERT INTO bulk_item (bulk, item, message_id) VALUES (?, ?, ?)
+INSERT INTO bulk_item (bulk, item, message_id, inbox_offset) VALUES (?, ?, ?, ?)
 
 -- name: put_bulk
 UPDATE bulk SET state = ?2, started_at = ?3, finished_at = ?4, items = ?5, done = ?6,
