@@ -30,7 +30,7 @@ DEFINITION: Final = Definition(
         text("actor", "who, where the journal names somebody"),
         text(
             "action",
-            "suspend, resume, resend, cancel, settle, redeliver; a call that was asked for; or the event",
+            "suspend, resume, resend, cancel, settle, redeliver; what was asked for; or the event",
         ),
         *KEY_COLUMNS,
         text("reason", "why, in words"),
