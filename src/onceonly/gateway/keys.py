@@ -64,8 +64,22 @@ class Keys:
         self._used_ns: dict[str, int] = {}
         for key in office.snapshot().list_api_keys():
             self._keep(key)
+        self._bearer = TOKEN
+        """Whoever has the token. Another token makes another of him, so that calls end."""
         if self._token is not None:
-            self._callers[self._blinded(self._token)] = TOKEN
+            self._callers[self._blinded(self._token)] = self._bearer
+
+    def renew(self, token: str | None, *, is_demanded: bool) -> None:
+        """Hold callers to this token from now on; a call that waits under another one is closed."""
+        self._is_demanded = is_demanded
+        wanted = None if token is None else digest_of(token)
+        if wanted == self._token:
+            return
+        if self._token is not None:
+            self._callers.pop(self._blinded(self._token), None)
+        self._token, self._bearer = wanted, changed(TOKEN)
+        if wanted is not None:
+            self._callers[self._blinded(wanted)] = self._bearer
 
     @property
     def are_needed(self) -> bool:
@@ -91,7 +105,7 @@ class Keys:
         if caller is ANYBODY:
             return not self.are_needed
         key = self._known.get(caller.name)
-        return caller is TOKEN or (key is not None and key.revoked_at is None)
+        return caller is self._bearer or (key is not None and key.revoked_at is None)
 
     def list_known(self) -> list[ApiKey]:
         """Every key that there ever was, by name."""

@@ -66,7 +66,12 @@ class Access:
         """Told of each call that is denied: the refusal's name, the ASGI scope, and whose key."""
         named = urlsplit(api).hostname
         assert named is not None, "configuration has checked the URI"
-        self._names = _LOCAL_NAMES | {_folded(name) for name in (named, *hosts)}
+        self._own_name = named
+        self.rename(hosts)
+
+    def rename(self, hosts: Iterable[str]) -> None:
+        """Answer by these names from now on, besides that of `api`."""
+        self._names = _LOCAL_NAMES | {_folded(name) for name in (self._own_name, *hosts)}
 
     def guard(self, application: Any) -> Any:
         """The application, called only after the checks; all its answers forbid sniffing."""

@@ -4,7 +4,12 @@ uvicorn over httptools keeps request targets, header fields and trailers of any 
 before the application sees them, even those of a caller without a token.
 """
 
+import asyncio
+import contextlib
+import os
+import socket
 import ssl
+from collections.abc import Iterator
 from typing import Any, Final
 
 import uvicorn
@@ -75,6 +80,69 @@ class BoundedHead(HttpToolsProtocol):
         if self.transport.can_write_eof():  # Under TLS there is no half of a connection.
             self.transport.write_eof()
         self.loop.call_later(LINGER_S, self.transport.close)
+
+
+class ApiServer(uvicorn.Server):
+    """uvicorn without its own signal handlers, whose certificate can be exchanged while it serves.
+
+    The process that runs it handles signals.
+    """
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Called by uvicorn around its life."""
+        yield
+
+    async def prepare(self, tls: ssl.SSLContext) -> "ApiRenewal":
+        """New servers on the same sockets, which shake hands under `tls` once they are told to.
+
+        Raises `OSError` with nothing changed.
+        """
+        renewal = ApiRenewal(self)
+        try:
+            for server in self.servers:
+                for one in server.sockets:
+                    shared = socket.socket(fileno=os.dup(one.fileno()))
+                    renewal.servers.append(await self._accept(shared, tls))
+        except OSError:
+            renewal.drop()
+            raise
+        return renewal
+
+    async def _accept(self, shared: socket.socket, tls: ssl.SSLContext) -> asyncio.Server:
+        return await asyncio.get_running_loop().create_server(
+            # As uvicorn itself makes one at its start.
+            lambda: BoundedHead(
+                config=self.config,
+                server_state=self.server_state,
+                app_state=self.lifespan.state,
+            ),
+            sock=shared,
+            ssl=tls,
+            backlog=self.config.backlog,
+            start_serving=False,
+        )
+
+
+class ApiRenewal:
+    """Servers that are ready to take the place of others; see `ApiServer.prepare`."""
+
+    def __init__(self, endpoint: ApiServer) -> None:
+        self.servers: list[asyncio.Server] = []
+        self._endpoint = endpoint
+
+    async def take(self) -> None:
+        """Accept by the new servers from now on; connections that are open stay as they are."""
+        former, self._endpoint.servers = self._endpoint.servers, [*self.servers]
+        for server in self.servers:
+            await server.start_serving()
+        for server in former:
+            server.close()
+
+    def drop(self) -> None:
+        """They are not wanted after all."""
+        for server in self.servers:
+            server.close()
 
 
 _TOO_MANY: Final = refusal("Busy", "too many calls at once; nothing was accepted, try again")
