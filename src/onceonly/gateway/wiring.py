@@ -7,6 +7,7 @@ from pathlib import Path
 
 from onceonly.api.looks import Seen
 from onceonly.gateway.alerts.alerts import Alerts, Teller, teller_of
+from onceonly.gateway.alerts.tally import Tally
 from onceonly.gateway.api.access import Access
 from onceonly.gateway.api.application import Api
 from onceonly.gateway.api.counter_calls import condition_shape
@@ -250,6 +251,7 @@ def _join_served(  # noqa: PLR0913 - because the API is the face of all these pa
     webhooks = _webhooks(configuration, desk, tasks, bugs)
     reload = _reload(configuration, desk, office, purge, around)
     conditions = Conditions(lambda: reload.loaded.configuration, desk)
+    tally = Tally()
     operations = Operations(
         configuration=configuration,
         desk=desk,
@@ -260,6 +262,7 @@ def _join_served(  # noqa: PLR0913 - because the API is the face of all these pa
         bugs=bugs,
         conditions=conditions,
         denied=denials.counts,
+        told=tally,
     )
     alerts = Alerts(
         _tellers(configuration, office),
@@ -267,6 +270,7 @@ def _join_served(  # noqa: PLR0913 - because the API is the face of all these pa
         office=office,
         tasks=tasks,
         bugs=bugs,
+        tally=tally,
     )
     reload.add(lambda wanted: folders.prepare(wanted.pickups, wanted.drops))
     reload.add(lambda wanted: webhooks.prepare(wanted.webhooks))

@@ -17,6 +17,7 @@ from onceonly.api import alerts as shapes
 from onceonly.api.fields import NUMBER_MAX
 from onceonly.api.looks import ALERT_THRESHOLDS, RULES, Seen
 from onceonly.gateway.alerts.judging import Owed, alerts_of, changes_of, owed_to, told_of
+from onceonly.gateway.alerts.tally import TEST, Tally
 from onceonly.gateway.alerts.ways import Way, way_of
 from onceonly.gateway.bugs import Bugs
 from onceonly.gateway.certificates import digest_of_file
@@ -82,7 +83,9 @@ class Alerts:
         office: Office,
         tasks: Tasks,
         bugs: Bugs,
+        tally: Tally,
     ) -> None:
+        self._tally = tally
         self._tellers = {one.wanted.id: one for one in tellers}
         self._see = see
         self._office = office
@@ -194,6 +197,8 @@ class Alerts:
 
     async def _attempt(self, teller: Teller, body: shapes.AlertBody, at: int) -> bool:
         teller.trouble = await teller.way.tell(body, at)
+        about = [one.rule for one in body.alerts]
+        self._tally.note(about, is_told=teller.trouble is None)
         if teller.trouble is None:
             teller.attempts, teller.again_at, teller.told_at = 0, 0.0, at
             return True
@@ -235,7 +240,7 @@ class Alerts:
         at = self._office.clock.at()
         one = shapes.ToldAlert(
             state="test",
-            rule="test",
+            rule=TEST,
             subject="",
             level="warning",
             since=text_of(at),
