@@ -259,18 +259,19 @@ class AlertCollector:
 
 def render(
     snapshot: Snapshot,
-    conditions: Conditions,
+    conditions: Conditions | None = None,
     *,
     bugs: Mapping[str, int],
     denied: Mapping[str, int],
     told: Tally,
 ) -> tuple[str, str]:
-    """The metrics text and its content type."""
+    """The metrics text and its content type; a store alone has no `conditions`."""
     registry = CollectorRegistry()
     registry.register(StoreCollector(snapshot))
     registry.register(CounterCollector(snapshot))
-    registry.register(ConditionCollector(conditions, snapshot))
-    registry.register(AlertCollector(snapshot, told, conditions.now_at()))
+    if conditions is not None:
+        registry.register(ConditionCollector(conditions, snapshot))
+        registry.register(AlertCollector(snapshot, told, conditions.now_at()))
     registry.register(BugCollector(bugs))
     registry.register(DenialCollector(denied))
     return generate_latest(registry).decode(), CONTENT_TYPE_LATEST
