@@ -2,16 +2,18 @@
 
 import asyncio
 import json
+import os
 import ssl
 import sys
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from folder_parts import put
-from listening import SECRET, Receiver
+from listening import PATIENCE_S, SECRET, Receiver
 from packages import ORDER
 from peer import Peer
 from running_gateway import RunningGateway, running, serving_api
@@ -197,31 +199,57 @@ async def test_a_pickup_folder_comes_changes_and_goes(file, peer, box):
     assert len(file.alive.rows(Event.SUBMITTED)) == 3
 
 
+@pytest.fixture
+def hold(file, monkeypatch) -> Iterator[Callable[[str], "Held"]]:
+    """Holds a folder's own thread where it next reaches a point, until it may go on."""
+    held = []
+
+    def at(point: str) -> Held:
+        held.append(Held(point))
+        monkeypatch.setattr(file.alive.parts.desk.failpoints, "reach", held[-1].reach)
+        return held[-1]
+
+    yield at
+    for one in held:
+        one.may_go_on.set()
+
+
+class Held:
+    """A point that is reached by a thread, which waits there."""
+
+    def __init__(self, point: str) -> None:
+        self._point = point
+        self.may_go_on = threading.Event()
+        self._is_there = threading.Event()
+
+    def reach(self, point: str) -> None:
+        if point == self._point:
+            self._is_there.set()
+            assert self.may_go_on.wait(PATIENCE_S)
+
+    async def is_reached(self) -> None:
+        assert await asyncio.to_thread(self._is_there.wait, PATIENCE_S)
+
+
 async def test_a_document_whose_folder_and_agreement_go_together_is_not_refused(
-    file, peer, other_peer, box
+    file, peer, other_peer, box, hold
 ):
-    """It was claimed and found no room: it waits for the folder's return, as over a restart."""
+    """It is being claimed then: it waits for the folder's return, as over a restart."""
     agreement = table(
         "agreement", id=other_peer.agreement, **{"with": [other_peer.party]}, send_to=other_peer.uri
     )
-    folder = pickup(box, other_peer)
-    await file.alive.submit(ORDER, to=peer)
-    await file.load(agreement, gateway="queued_max = 1")
+    held = hold("after-claim")
     put(box, "a.xml")
-    await file.load(agreement, folder, gateway="queued_max = 1")
-    await file.alive.until((box / "sending").exists)
-    await _until_trouble(file.alive)
+    await file.load(agreement, pickup(box, other_peer))
+    await held.is_reached()
+    [leaving] = file.alive.parts.outside.folders._all
     await file.load()
+    held.may_go_on.set()
+    await leaving.ended.wait()
     assert list((box / "failed").iterdir()) == []
-    await file.load(agreement, folder)
+    await file.load(agreement, pickup(box, other_peer))
     other_peer.gateway_uri = file.alive.uri
     assert (await other_peer.hear("Normal")).payloads == [b"<Order/>"]
-
-
-async def _until_trouble(alive: RunningGateway) -> None:
-    """Until the folder says that it has to wait; every use of a key commits something."""
-    while not (await alive.get("/v1/folders"))["folders"][0]["trouble"]:
-        await alive.parts.desk.persist(lambda txn, _: txn.last_seq())
 
 
 def drop(path: Path, **keys: Any) -> str:
@@ -261,6 +289,26 @@ async def test_a_message_is_in_one_drop_folder_however_they_change(file, peer, t
     assert dropped(every) & dropped(some) == set()
 
 
+async def test_a_message_that_is_being_written_is_in_no_other_folder(file, peer, tmp_path, hold):
+    """It would go to the other one from now on, which begins when this one has ended."""
+    old, new = tmp_path / "old", tmp_path / "new"
+    old.mkdir()
+    new.mkdir()
+    held = hold("before-drop")
+    await file.load(drop(old))
+    await peer.post(peer.normal("m-1@a.example.com", 1))
+    await held.is_reached()
+    await file.load(drop(new))
+    await peer.post(peer.normal("m-2@a.example.com", 2))
+    await file.alive.until_handed_over("m-1@a.example.com", "m-2@a.example.com")
+    assert dropped(new) == set()
+    held.may_go_on.set()
+    await file.alive.until(
+        lambda: not file.alive.store.snapshot().list_unfinished(0, 99, ProcessingState.COMPLETE, 99)
+    )
+    assert (dropped(old), dropped(new)) == ({"m-1@a.example.com"}, {"m-2@a.example.com"})
+
+
 async def test_two_drop_folders_in_another_order_are_a_change(file, tmp_path):
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
@@ -298,6 +346,27 @@ async def test_a_way_of_alerts_is_told_what_it_was_not_told_yet(file, peer, box,
     assert (alerts_in(one), alerts_in(two)) == (said, said)
     await file.load()
     assert (await file.alive.get("/v1/alerts"))["ways"] == []
+
+
+async def test_a_way_that_changes_while_it_tells_tells_once(file, tmp_path):
+    """What is being told is not told again by the one that takes its place."""
+    told, go_on = tmp_path / "told", tmp_path / "go-on"
+    os.mkfifo(go_on)
+    script = f"cat >> {told}; read line < {go_on}"
+    alerts = file.alive.parts.alerts
+    file.alive.parts.operations.is_ready = False
+    way = {"id": "slow", "command": ["sh", "-c", script], "rules": ["ready"]}
+    await file.load(table("alert", **way))
+    await alerts.look()
+    telling = asyncio.create_task(alerts.tell_all())
+    # Opened by the program once it has the alert.
+    with await asyncio.to_thread(go_on.open, "w") as opened:
+        await file.load(table("alert", **way, timeout=7))
+        await alerts.tell_all()
+        opened.write("on\n")
+    await telling
+    assert alerts_in(told) == ["ready"]
+    assert (await file.alive.get("/v1/alerts"))["ways"][0]["trouble"] is None
 
 
 async def test_the_limits_of_an_hour_are_taken_over(file):
