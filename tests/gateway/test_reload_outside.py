@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx
 import pytest
+from folder_parts import pickup as pickup_folder
 from folder_parts import put
 from listening import PATIENCE_S, SECRET, Receiver
 from packages import ORDER
@@ -22,6 +23,7 @@ from certificates import certify
 from onceonly.gateway.life import Life
 from onceonly.message.event import Event
 from onceonly.protocol.receiving import ProcessingState
+from onceonly.store.spool import Sink
 from ports import free_port
 
 pytestmark = pytest.mark.anyio
@@ -250,6 +252,29 @@ async def test_a_document_whose_folder_and_agreement_go_together_is_not_refused(
     await file.load(agreement, pickup(box, other_peer))
     other_peer.gateway_uri = file.alive.uri
     assert (await other_peer.hear("Normal")).payloads == [b"<Order/>"]
+
+
+async def test_a_document_that_is_being_submitted_when_its_agreement_goes_is_not_refused(
+    file, other_peer, box, monkeypatch
+):
+    """The reload comes between its last byte and its transaction."""
+    await file.load(
+        table("agreement", id=other_peer.agreement, send_to=other_peer.uri)
+        + f'with = ["{other_peer.party}"]\n'
+    )
+    await file.load()
+    folder = await pickup_folder(file.alive, box, other_peer)
+    write = Sink.write
+
+    def write_and_stop(sink: Sink, chunk: bytes) -> None:
+        write(sink, chunk)
+        folder.stop()
+
+    monkeypatch.setattr(Sink, "write", write_and_stop)
+    put(box, "a.xml")
+    assert not await folder.take()
+    assert folder.under_way == 1
+    assert list((box / "failed").iterdir()) == []
 
 
 def drop(path: Path, **keys: Any) -> str:
