@@ -6,6 +6,7 @@ Spark tells a source nothing reliable about its last batch.
 """
 
 import json
+import ssl
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -94,7 +95,9 @@ def _offset(filesystem: Any, path: str) -> Offset | None:
     return inboxes[0] if inboxes else None
 
 
-def report_progress(checkpoint: str, api: str, *, token: str | None = None) -> Progress | None:
+def report_progress(
+    checkpoint: str, api: str, *, token: str | None = None, tls: ssl.SSLContext | None = None
+) -> Progress | None:
     """Tell the gateway everything that the checkpoint says; what it said is returned.
 
     Call it whenever you like: states only move forward. What was told before is told again, which
@@ -105,18 +108,18 @@ def report_progress(checkpoint: str, api: str, *, token: str | None = None) -> P
     """
     found = read_progress(checkpoint)
     if found is not None:
-        _tell(found, found.first, api, token)
+        with Client(api, token=token, tls=tls) as client:
+            _tell(found, found.first, client)
     return found
 
 
-def _tell(found: Progress, after: int, api: str, token: str | None) -> None:
+def _tell(found: Progress, after: int, client: Client) -> None:
     """What is complete above `after`, and what is in progress."""
-    with Client(api, token=token) as client:
-        check_store(client.inbox_end(), found.in_progress, found.store_id)
-        for some in pieces(after, found.complete, REPORTED_AT_ONCE):
-            client.report_range(*some, "complete")
-        for some in pieces(found.complete, found.in_progress, REPORTED_AT_ONCE):
-            client.report_range(*some, "in-progress")
+    check_store(client.inbox_end(), found.in_progress, found.store_id)
+    for some in pieces(after, found.complete, REPORTED_AT_ONCE):
+        client.report_range(*some, "complete")
+    for some in pieces(found.complete, found.in_progress, REPORTED_AT_ONCE):
+        client.report_range(*some, "in-progress")
 
 
 class ProcessingListener(StreamingQueryListener):
@@ -125,10 +128,18 @@ class ProcessingListener(StreamingQueryListener):
     A gateway that does not answer hears of it after the next batch, or from the next start.
     """
 
-    def __init__(self, checkpoint: str, api: str, *, token: str | None = None) -> None:
+    def __init__(
+        self,
+        checkpoint: str,
+        api: str,
+        *,
+        token: str | None = None,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         self._checkpoint = checkpoint
         self._api = api
         self._token = token
+        self._tls = tls
         self._told: Progress | None = None
         self._told_of: UUID | None = None
 
@@ -157,7 +168,8 @@ class ProcessingListener(StreamingQueryListener):
             return
         after = max(found.first, found.reported, 0 if self._told is None else self._told.complete)
         try:
-            _tell(found, after, self._api, self._token)
+            with Client(self._api, token=self._token, tls=self._tls) as client:
+                _tell(found, after, client)
         except GatewayUnreachable:
             return  # Said above: the next batch or start tells it.
         self._told = found

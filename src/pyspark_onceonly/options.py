@@ -5,9 +5,10 @@ Spark hands over every option as a text and knows no case in their names.
 
 from collections.abc import Mapping
 from difflib import get_close_matches
+from socket import gethostname
 from typing import NamedTuple
 
-from onceonly.client import Client
+from onceonly.client import Client, client_tls
 
 PATIENCE_S = 120.0
 """How long a gateway that does not answer is asked again: longer than its restart takes."""
@@ -24,6 +25,9 @@ ROWS_PER_PARTITION = 10_000
 ROWS_PER_BATCH = 100_000
 """Rows of one batch of a stream: admission control."""
 
+
+OF_TLS = ("ca", "client_certificate", "client_key")
+"""Options that name PEM files on the driver and on every executor."""
 
 _OF_SPARK = frozenset(
     {
@@ -43,12 +47,30 @@ class GatewayAddress(NamedTuple):
     """Which gateway, and how long to wait for it."""
 
     api: str
-    token: str | None
-    patience_s: float
+    token: str | None = None
+    patience_s: float = PATIENCE_S
+    ca: str | None = None
+    client_certificate: str | None = None
+    client_key: str | None = None
 
     def client(self) -> Client:
-        """A client to it; a context manager."""
-        return Client(self.api, token=self.token)
+        """A client to it; a context manager.
+
+        Its files are those of the machine where it is made: the driver's, or an executor's. Raises
+        `ValueError` for one that cannot be used there.
+        """
+        if not self.api.startswith("https:"):
+            return Client(self.api, token=self.token)
+        try:
+            tls = client_tls(
+                ca=self.ca, client_certificate=self.client_certificate, client_key=self.client_key
+            )
+        except OSError as error:
+            named = {name: getattr(self, name) for name in OF_TLS}
+            files = ", ".join(f"{name} {file}" for name, file in named.items() if file)
+            text = f"on the machine {gethostname()} this cannot be used: {files}: {error}"
+            raise ValueError(text) from error
+        return Client(self.api, token=self.token, tls=tls)
 
 
 class Options:
@@ -95,4 +117,10 @@ class Options:
         if api is None:
             raise ValueError("option api is missing: the address of the gateway's API")
         patience_s = float(self.whole("patience_s", int(PATIENCE_S)))
-        return GatewayAddress(api, self.find("token"), patience_s)
+        of_tls = {name: self.find(name) for name in OF_TLS}
+        if not api.startswith("https:"):
+            for name in (name for name, file in of_tls.items() if file is not None):
+                raise ValueError(f"option {name} is for an api that begins with https:")
+        if of_tls["client_key"] is not None and of_tls["client_certificate"] is None:
+            raise ValueError("option client_key goes with client_certificate, which is missing")
+        return GatewayAddress(api, self.find("token"), patience_s, **of_tls)

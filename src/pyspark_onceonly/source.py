@@ -18,6 +18,7 @@ from pyspark_onceonly.inbox import InboxReader, InboxRows, InboxStream, inbox_sc
 from pyspark_onceonly.journal import JournalReader, JournalRows
 from pyspark_onceonly.offsets import Numbered, NumberedStream
 from pyspark_onceonly.options import (
+    OF_TLS,
     ROWS_PER_BATCH,
     ROWS_PER_PARTITION,
     ROWS_PER_REQUEST,
@@ -27,7 +28,7 @@ from pyspark_onceonly.options import (
 from pyspark_onceonly.row_shape import HEADER_FIELDS, shape_of
 from pyspark_onceonly.sink import BatchWriter, SinkJob, StreamWriter
 
-_ALWAYS = frozenset({"api", "token", "patience_s"})
+_ALWAYS = frozenset({"api", "token", "patience_s", *OF_TLS})
 _READING = _ALWAYS | {"read", "payload", "after", "rows_per_partition"}
 _WRITING = _ALWAYS.union(
     HEADER_FIELDS,

@@ -1,6 +1,8 @@
 """The commands of `docs/how-to/keys.md`, in their order, with a gateway that runs and without."""
 
 import shlex
+import ssl
+from hashlib import sha256
 from pathlib import Path
 
 import anyio
@@ -9,6 +11,7 @@ from click.testing import CliRunner, Result
 from packages import ORDER
 from running_gateway import RunningGateway, running, serving_api, write_configuration
 
+from certificates import certify
 from onceonly.cli.exits import Exit
 from onceonly.cli.main import cli
 from onceonly.gateway.config import read_configuration
@@ -66,6 +69,7 @@ async def test_the_page_works_from_its_first_command_to_its_last(tmp_path, monke
                 ("boss", "createKey shop-2026"),
                 ("boss", "revokeKey shop-2026: replaced"),
                 ("Ann (boss)", f"suspendPartner {peer.party}: their store moves"),
+                ("boss", "createKey erp-2026"),
             ]
             inbox = f"onceonly inbox list --api {address} --key-file shop.key"
             refused = await anyio.to_thread.run_sync(done, inbox)
@@ -90,6 +94,16 @@ async def test_keys_are_listed_and_revoked_in_a_closed_store(tmp_path, monkeypat
     assert (await run("key list")).stdout.startswith("a\tread")
     assert (await run("key revoke a --operator Ann")).exit_code == Exit.OK
     assert (await run("key revoke never")).exit_code == Exit.NOT_FOUND
+    certify(tmp_path, "erp")
+    both = "--certificate erp.pem --fingerprint " + "AB:" * 31 + "ab"
+    assert (await run(f"key create e --scope read {both}")).exit_code == Exit.USAGE
+    for wrong in ("--certificate gateway.toml", "--certificate no.pem", "--fingerprint ab"):
+        assert (await run(f"key create e --scope read {wrong}")).exit_code == Exit.USAGE
+    assert (await run("key create e --scope read --certificate erp.pem")).exit_code == Exit.OK
+    fingerprint = sha256(ssl.PEM_cert_to_DER_cert((tmp_path / "erp.pem").read_text())).hexdigest()
+    assert f"e\tread\t\t\t{fingerprint}\t" in (await run("key list")).stdout
+    taken = await run(f"key create f --scope read --fingerprint {fingerprint.upper()}")
+    assert "stands for the key 'e'" in taken.stderr
     assert b"oo_" not in (tmp_path / "gateway.db").read_bytes()
 
 

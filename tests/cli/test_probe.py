@@ -3,7 +3,9 @@
 import asyncio
 import json
 import sys
+import threading
 from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -216,3 +218,68 @@ async def counted(client: Client) -> None:
         if condition.counted_seq == condition.last_seq:
             return
         await asyncio.sleep(POLL_S)  # the API tells how far it is, and nothing else
+
+
+@pytest.mark.parametrize(
+    ("words", "seen"),
+    [
+        ("nonsense --api http://127.0.0.1:1 --format nagios", "'nonsense' is not one of"),
+        ("--format=nagios --api http://127.0.0.1:1 --disk 3", "No such option"),
+        ("--format nagios -c no.toml", "no.toml"),
+        ("--format nagios -c broken.toml", "broken.toml:1:"),
+        ("--format nagios --api nonsense", "UnusableAddress"),
+        ("--format nagios --api http://no-such-host.invalid:1", "cannot be reached"),
+        ("--format nagios --api https://127.0.0.1:1 --ca broken.toml", "broken.toml"),
+        ("--format nagios --api http://127.0.0.1:1 --key-file no.key", "the key cannot be read"),
+        ("--format nagios --api http://127.0.0.1:1 --doubts some", "not a valid integer"),
+        ("--format nagios", "--api"),
+    ],
+)
+def test_whatever_is_wrong_a_plugin_ends_as_one(tmp_path, monkeypatch, words, seen):
+    """UNKNOWN, one line on stdout, nothing on stderr: nobody looks there."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "broken.toml").write_text("nonsense\n", "utf-8")
+    result = CliRunner().invoke(cli, ["probe", *words.split()])
+    assert (result.exit_code, result.stderr) == (3, "")
+    [line] = result.stdout.splitlines()
+    assert line.startswith("ONCEONLY UNKNOWN - ")
+    assert seen in line
+    other = CliRunner().invoke(cli, ["probe", *words.replace("nagios", "text").split()])
+    assert (other.exit_code in {Exit.USAGE, Exit.UNREACHABLE}, other.stdout) == (True, "")
+
+
+def test_a_wrong_key_and_a_foreign_server_are_unknown():
+    """The gateway refuses the call; or something that is no gateway answers."""
+
+    class Refusing(BaseHTTPRequestHandler):
+        answer = (401, b'{"error": {"name": "Unauthorized", "text": "the key is wrong | bad"}}')
+
+        def do_GET(self):
+            status, body = self.answer
+            self.send_response(status)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            """Not to stderr."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Refusing)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    command = ["probe", "--api", f"http://127.0.0.1:{server.server_port}", "--format", "nagios"]
+    try:
+        for answer, seen in (
+            (Refusing.answer, "Unauthorized: the key is wrong / bad"),
+            ((200, b"[1, 2]"), ""),
+            ((200, b"<html>"), ""),
+        ):
+            Refusing.answer = answer
+            result = CliRunner().invoke(cli, command)
+            assert (result.exit_code, result.stderr) == (3, "")
+            [line] = result.stdout.splitlines()
+            assert line.startswith("ONCEONLY UNKNOWN - ")
+            assert seen in line
+    finally:
+        server.shutdown()
+        server.server_close()

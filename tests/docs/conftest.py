@@ -1,6 +1,7 @@
 """Runs that are recorded for the documentation, and compared with what was recorded before."""
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,15 @@ import pytest
 # that runs in a test is that of the gateway's own tests.
 sys.path.insert(0, str(Path(__file__).parents[1] / "gateway"))
 sys.path.insert(0, str(Path(__file__).parent))
+
+from typed_pages import Shell
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Iterator[Shell]:
+    made = Shell(tmp_path)
+    yield made
+    made.close()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

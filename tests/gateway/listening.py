@@ -7,6 +7,8 @@ from base64 import b64decode
 from hashlib import sha256
 from typing import Any, NamedTuple
 
+PATIENCE_S = 30
+
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
 
@@ -42,6 +44,10 @@ class Receiver:
 
     def __init__(self) -> None:
         self.heard: list[Heard] = []
+        self.may_answer = asyncio.Event()
+        """Cleared, every answer waits until it is set."""
+        self.may_answer.set()
+        self._came = asyncio.Condition()
         self._answers: list[bytes] = []
 
     async def start(self) -> None:
@@ -64,6 +70,9 @@ class Receiver:
                 headers = {name.lower(): value for name, value in pairs}
                 body = await reader.readexactly(int(headers["content-length"]))
                 self.heard.append(Heard(first.split(" ")[1], headers, body))
+                async with self._came:
+                    self._came.notify_all()
+                await self.may_answer.wait()
                 status = self._answers.pop(0) if self._answers else b"204 No Content"
                 if not status:
                     return
@@ -73,6 +82,12 @@ class Receiver:
             pass
         finally:
             writer.close()
+
+    async def hear(self, count: int) -> list[Heard]:
+        """What was posted, once there are so many posts."""
+        async with asyncio.timeout(PATIENCE_S), self._came:
+            await self._came.wait_for(lambda: len(self.heard) >= count)
+        return self.heard
 
     async def close(self) -> None:
         self._server.close()

@@ -3,19 +3,18 @@
 import asyncio
 import json
 import socket
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import httpx
-import uvicorn
 from declared_answers import check_answer
 from peer import PATIENCE_S, Peer
 
-from onceonly.gateway.api.endpoint import served
-from onceonly.gateway.certificates import listening_tls
+from onceonly.gateway.api.endpoint import ApiServer, served
+from onceonly.gateway.certificates import api_tls as api_tls_of
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import Configuration, read_configuration
 from onceonly.gateway.life import Life
@@ -211,7 +210,7 @@ class RunningGateway:
         `keys` stand in the place of the configuration's own.
         """
         configuration = replace(self.configuration, **keys)
-        life = Life(replace(self.parts, configuration=configuration), sweep_s=0.001)
+        life = Life(self.parts, sweep_s=0.001, configuration=lambda: configuration)
         stop = asyncio.Event()
         # A round that has begun is a whole one, so told to stop at once it does just one.
         asyncio.get_running_loop().call_soon(stop.set)
@@ -378,14 +377,6 @@ async def running(
         await alive.stop(0.0)
 
 
-class _QuietServer(uvicorn.Server):
-    """uvicorn that leaves the test's signals alone."""
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
-
-
 @asynccontextmanager
 async def serving_api(
     alive: RunningGateway, calls_max: int | None = None, application: Any = None
@@ -393,9 +384,9 @@ async def serving_api(
     """The API of the gateway on its real port, or another application over its parts."""
     host, port = api_address(alive.configuration.api)
     application = application or alive.parts.api.application(alive.parts.access)
-    tls = listening_tls(alive.configuration.api_tls)
-    config = served(application, calls_max=calls_max, tls=tls)
-    server = _QuietServer(config)
+    tls = api_tls_of(alive.configuration.api_tls)
+    server = ApiServer(served(application, calls_max=calls_max, tls=tls))
+    alive.parts.reload.attach_api(server)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.create_server((host, port), family=family) as listener:
         task = asyncio.create_task(server.serve(sockets=[listener]))

@@ -10,6 +10,7 @@ import pytest
 from listening import SECRET, Receiver
 from mailing import MailSystem
 from peer import Peer
+from prometheus_client.parser import text_string_to_metric_families
 from running_gateway import RunningGateway, write_configuration
 
 from onceonly.api.looks import RULES
@@ -264,3 +265,40 @@ command = ["/nowhere/at-all"]
     path.write_text(text, "utf-8")
     problems = list(problems_of(read_configuration(path)))
     assert [one for one in problems if one.startswith("alert hook: ")]
+
+
+async def test_the_metrics_have_every_rule_and_who_was_told(start, peer, tmp_path):
+    """Firing and muted by the store, told and failed since the start; as many samples as rules."""
+    told = tmp_path / "told"
+    alive = await start(command_table(told) + table_that_fails())
+    before = await alerts_measured(alive)
+    await round_of(alive)
+    await make_silent(alive, peer, tmp_path)
+    await round_of(alive)
+    found = await alerts_measured(alive)
+    assert set(before) == set(found)
+    assert found["firing silence warning"] == 1
+    assert (found["told_total silence"], found["failed_total silence"]) == (1, 1)
+    assert (found["told_total test"], found["muted silence"]) == (0, 0)
+    await alive.call("POST", "/v1/alerts/ops/test")
+    await alive.call("POST", "/v1/alerts/silence/mute", json={"for_s": 60, "reason": "it moves"})
+    found = await alerts_measured(alive)
+    assert (found["told_total test"], found["muted silence"]) == (1, 1)
+    assert found["looked_timestamp_seconds"] > 0
+
+
+def table_that_fails() -> str:
+    return '\n[[alert]]\nid = "lost"\ncommand = ["false"]\nrules = ["silence"]\n'
+
+
+async def alerts_measured(alive: RunningGateway) -> dict[str, float]:
+    """The samples about alerts, by the end of their name and their labels."""
+    text = (await alive.api.get("/metrics")).text
+    found = {}
+    for family in text_string_to_metric_families(text):
+        for one in family.samples:
+            name = one.name.removeprefix("onceonly_alerts_")
+            if name != one.name:
+                labels = [one.labels[label] for label in ("rule", "level") if label in one.labels]
+                found[" ".join([name, *labels])] = one.value
+    return found

@@ -480,7 +480,7 @@ async def asked(access: Access, *hosts: str, version: str = "1.1", path: str = "
 
 def open_access(api: str, **more: Any) -> Access:
     """The guard of an API that needs no key."""
-    return Access(api=api, caller_of=lambda _: ANYBODY, note_denied=lambda *_: None, **more)
+    return Access(api=api, caller_of=lambda *_: ANYBODY, note_denied=lambda *_: None, **more)
 
 
 @pytest.mark.parametrize("host", [*FOREIGN, *MALFORMED])

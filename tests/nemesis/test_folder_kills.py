@@ -12,6 +12,8 @@ import pytest
 from nemesis_gateways import DEATH_S, Exchange, build_exchange, until
 from nemesis_points import FOLDERS
 
+from onceonly.client import Client
+
 DOCUMENTS_PER_KILL = 10
 KILLS = ("sender", "receiver", "sender", "receiver")
 
@@ -92,5 +94,28 @@ def test_kills_at_any_time_lose_and_double_nothing(folders):
         for one in range(DOCUMENTS_PER_KILL):
             folders.put(f"{number}-{one}.xml")
         until(lambda: sum(folders.take().values()) > 0, "some were taken")
+        exchange.gateway(role).restart()
+    folders.check()
+
+
+def test_reloads_of_folders_between_kills_lose_and_double_nothing(folders):
+    """Both folders change, go and come back while documents are under way."""
+    exchange = folders.exchange
+    exchange.start()
+    for number, role in enumerate(KILLS):
+        for one in range(DOCUMENTS_PER_KILL):
+            folders.put(f"r{number}-{one}.xml")
+        for gateway, kind, keys in (
+            (exchange.sender, "pickup", {"interval": 2 + number}),
+            (exchange.receiver, "drop", {"services": ["Ordering", f"Other{number}"]}),
+        ):
+            table = gateway.tables[kind]
+            for wanted in ({**table, **keys}, None, table):
+                gateway.tables[kind] = wanted
+                if wanted is None:
+                    del gateway.tables[kind]
+                gateway.configure()
+                with Client(gateway.site.api) as client:
+                    assert f"[[{kind}]]" in client.reload().changed
         exchange.gateway(role).restart()
     folders.check()

@@ -111,3 +111,42 @@ def test_kills_at_any_time_lose_no_event(told, listener):
         for message_id in told.payloads:
             told.await_complete(ours, theirs, message_id)
     check(told, listener)
+
+
+def test_reloads_lose_no_event_and_tell_none_twice_for_it(told, listener):
+    """The webhook changes, goes and comes back while events happen; then with a kill after each.
+
+    Without a kill nothing is told twice: the attempt under way ends before the next one begins.
+    """
+    told.start()
+    webhook = dict(told.sender.tables["webhook"])
+
+    def load(**keys: object) -> None:
+        """Another webhook, or none where there are no keys."""
+        told.sender.tables.pop("webhook", None)
+        if keys:
+            told.sender.tables["webhook"] = {**webhook, **keys}
+        told.sender.configure()
+        with told.clients() as (ours, _):
+            assert "[[webhook]]" in ours.reload().changed
+
+    def changes(name: str) -> None:
+        for number in range(KILLS):
+            with told.clients() as (ours, _):
+                for one in range(MESSAGES_PER_KILL):
+                    told.submit(ours, f"{name}-{number}-{one}")
+            load(timeout=20 + number)
+            load()
+            load(timeout=30 + number)
+            if name == "both":
+                told.sender.restart()
+
+    before = len(listener.heard)
+    changes("reload")
+    check(told, listener)
+    assert len({seq for _, seq in listener.heard[before:]}) == len(listener.heard) - before
+    changes("both")
+    with told.clients() as (ours, theirs):
+        for message_id in told.payloads:
+            told.await_complete(ours, theirs, message_id)
+    check(told, listener)

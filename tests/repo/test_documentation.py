@@ -16,6 +16,7 @@ from onceonly.api.operations import OPERATIONS
 from onceonly.api.refusals import REFUSALS
 from onceonly.cli.exits import Exit
 from onceonly.cli.main import cli
+from onceonly.gateway.alerts.tally import Tally
 from onceonly.gateway.config import Limits, read_configuration
 from onceonly.gateway.config.keys import AGREEMENT_KEYS, GATEWAY_KEYS, ROUTE_KEYS, TABLES
 from onceonly.gateway.metrics import render
@@ -240,7 +241,7 @@ def test_every_alert_asks_for_what_there_is(pages: dict[str, str]) -> None:
     """Metrics and statuses of the recommended rules are those of the gateway."""
     [rules] = blocks(pages["docs/how-to/service.md"], "yaml")
     store = MemoryStore(party="urn:x:1", clock_at=lambda: 0)
-    text, _ = render(store.snapshot(), {"a place": 1}, {"Forbidden": 1})
+    text, _ = render(store.snapshot(), bugs={"a place": 1}, denied={"Forbidden": 1}, told=Tally())
     asked = set(re.findall(r"onceonly_\w+", rules))
     assert len(asked) > 4
     assert asked <= set(re.findall(r"^(?:# HELP )?(onceonly_\w+)", text, re.MULTILINE))

@@ -15,6 +15,7 @@ SHOP = ApiKey(
     agreement_ids=("tpa-1", "tpa-2"),
     made_at=5,
     made_by="boss",
+    certificate="c" * 64,
 )
 BOSS = ApiKey("boss", "b" * 64, ("admin",), None, (), 4, "command")
 

@@ -10,6 +10,22 @@ from onceonly.message.word import Word
 
 KEY_NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$"
 
+CERTIFICATE: Final = "onceonly.certificate"
+"""Where the ASGI scope has the certificate that the caller showed.
+
+No header field is ever looked at for it: the server that shook hands puts it there.
+"""
+
+FINGERPRINT: Final = r"^[0-9a-f]{64}$"
+
+Fingerprint = Annotated[
+    str,
+    Meta(
+        description="SHA-256 of the certificate, 64 hexadecimal digits in lower case",
+        pattern=FINGERPRINT,
+    ),
+]
+
 KeyName = Annotated[
     str, Meta(description="letters, digits, _ and -; it is in the journal", pattern=KEY_NAME)
 ]
@@ -28,6 +44,8 @@ class NewKey(Word, kw_only=True, omit_defaults=True, forbid_unknown_fields=True)
     scopes: Annotated[tuple[Scope, ...], Meta(min_length=1)]
     application: KeyName | None = None
     agreements: tuple[Name, ...] = ()
+    certificate: Fingerprint | None = None
+    """A certificate of the caller's that stands for the key, where `[api_tls]` asks for one."""
 
 
 class Key(Word, kw_only=True):
@@ -41,6 +59,7 @@ class Key(Word, kw_only=True):
     made_by: str
     revoked_at: Instant | None
     last_used_at: Instant | None
+    certificate: str | None = None
 
 
 class MadeKey(Key, kw_only=True):

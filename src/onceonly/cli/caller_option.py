@@ -12,7 +12,7 @@ import click
 
 from onceonly.cli.exits import Exit, Failure
 from onceonly.cli.output import say
-from onceonly.client import Client
+from onceonly.client import Client, client_tls
 
 
 class CallsAs(NamedTuple):
@@ -21,6 +21,7 @@ class CallsAs(NamedTuple):
     key: str | None = None
     ca: Path | None = None
     certificate: Path | None = None
+    certificate_key: Path | None = None
     operator: str | None = None
     reason: str | None = None
 
@@ -41,26 +42,17 @@ class CallsAs(NamedTuple):
         return self.open(settings.api, token=settings.api_token, trusted=certificate)
 
     def _tls(self, trusted: Path | None) -> ssl.SSLContext:
+        if self.certificate_key is not None and self.certificate is None:
+            raise Failure(Exit.USAGE, "--client-key goes with --client-certificate")
+        ca = self.ca or trusted
         try:
-            return client_tls(self.ca or trusted, self.certificate)
+            return client_tls(
+                ca=ca, client_certificate=self.certificate, client_key=self.certificate_key
+            )
         except (OSError, ssl.SSLError) as error:
-            files = " and ".join(str(one) for one in (self.ca, self.certificate, trusted) if one)
+            named = (ca, self.certificate, self.certificate_key)
+            files = " and ".join(str(one) for one in named if one)
             raise Failure(Exit.USAGE, f"{files}: cannot be used: {error}") from error
-
-
-def client_tls(trusted: Path | None, certificate: Path | None) -> ssl.SSLContext:
-    """Trusts the certificates in the file `trusted` (None: the system's); shows `certificate`.
-
-    A server's own certificate may be trusted without those above it. Raises `OSError`.
-    """
-    context = ssl.create_default_context(cafile=trusted)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    if trusted is not None:
-        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-    if certificate is not None:
-        # The empty password stops OpenSSL from asking for one on the terminal.
-        context.load_cert_chain(certificate, password="")
-    return context
 
 
 def caller_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -84,7 +76,14 @@ def caller_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "certificate",
         type=click.Path(dir_okay=False, path_type=Path),
         envvar="ONCEONLY_CLIENT_CERTIFICATE",
-        help="PEM file with the certificate to show, and its key.",
+        help="PEM file with the certificate to show.",
+    )
+    @click.option(
+        "--client-key",
+        "certificate_key",
+        type=click.Path(dir_okay=False, path_type=Path),
+        envvar="ONCEONLY_CLIENT_KEY",
+        help="PEM file with its private key, if that is in another file.",
     )
     @click.option("--operator", envvar="ONCEONLY_OPERATOR", help="Who asks; goes into the audit.")
     @click.option("--audit-reason", help="Why; goes into the audit.")
@@ -93,11 +92,13 @@ def caller_options(command: Callable[..., Any]) -> Callable[..., Any]:
         key_file: Path | None,
         ca: Path | None,
         certificate: Path | None,
+        certificate_key: Path | None,
         operator: str | None,
         audit_reason: str | None,
         **arguments: Any,
     ) -> Any:
-        calls_as = CallsAs(key_of(key_file), ca, certificate, operator, audit_reason)
+        key = key_of(key_file)
+        calls_as = CallsAs(key, ca, certificate, certificate_key, operator, audit_reason)
         return command(calls_as=calls_as, **arguments)
 
     return wrapped

@@ -9,6 +9,7 @@ import click
 from onceonly.api.keys import Key, MadeKey
 from onceonly.cli.caller_option import CallsAs, caller_options
 from onceonly.cli.exits import Exit, Failure, exit_of_refusal
+from onceonly.cli.fingerprint import find_fingerprint, fingerprint_in
 from onceonly.cli.gateway_option import api_option, configuration_option, load_configuration
 from onceonly.cli.output import output_option, print_fields, print_json, print_rows, put, say
 from onceonly.client import Client, GatewayUnreachable
@@ -17,7 +18,10 @@ from onceonly.message.errors import LocalError, OnceonlyError
 T = TypeVar("T")
 
 SCOPES = ("submit", "read", "payloads", "operate", "admin")
-COLUMNS = ("name", "scopes", "application", "agreements", "made_at", "last_used_at", "revoked_at")
+COLUMNS = (
+    *("name", "scopes", "application", "agreements", "certificate"),
+    *("made_at", "last_used_at", "revoked_at"),
+)
 
 
 @click.group()
@@ -51,9 +55,23 @@ def _key_command(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--agreement", "agreements", multiple=True, help="An agreement of the application's own."
 )
+@click.option(
+    "--certificate",
+    "certificate_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="PEM file with a certificate that stands for the key where [api_tls] has trusted.",
+)
+@click.option("--fingerprint", help="The same by its SHA-256, in hexadecimal.")
 @_key_command
 def create(
-    calls_as: CallsAs, config: Path | None, api: str | None, output: str, **wanted: Any
+    calls_as: CallsAs,
+    config: Path | None,
+    api: str | None,
+    output: str,
+    *,
+    certificate_file: Path | None,
+    fingerprint: str | None,
+    **wanted: Any,
 ) -> None:
     """Make the key NAME and print it: nobody can tell it again.
 
@@ -67,7 +85,9 @@ def create(
     \b
     onceonly key create shop --scope submit --scope read --application shop --agreement tpa-ab-1 \\
       -c gateway.toml > shop.key
+    onceonly key create shop --scope submit --certificate shop.pem -c gateway.toml
     """  # noqa: D301 - because click reads the backspace that keeps the lines apart
+    wanted["certificate"] = _certificate(certificate_file, fingerprint)
 
     def by_gateway(client: Client) -> MadeKey:
         return client.create_key(**wanted)
@@ -77,8 +97,8 @@ def create(
         from onceonly.gateway.keys import WantedKey  # noqa: PLC0415 - because --help must stay quick
         from onceonly.gateway.shapes import made_key_shape  # noqa: PLC0415 - because --help must stay quick
 
-        own = (wanted["name"], wanted["scopes"], wanted["application"], wanted["agreements"])
-        made = make_closed(configuration, WantedKey(*own), calls_as.operator, calls_as.reason)
+        wanted["agreement_ids"] = wanted.pop("agreements")
+        made = make_closed(configuration, WantedKey(**wanted), calls_as.operator, calls_as.reason)
         return made_key_shape(*made)
 
     made = _done(calls_as, config, api, by_gateway, by_us)
@@ -87,6 +107,18 @@ def create(
         return
     say(f"the key {made.name}, which is shown only now:")
     put(made.key)
+
+
+def _certificate(file: Path | None, fingerprint: str | None) -> str | None:
+    if file is not None and fingerprint is not None:
+        raise Failure(Exit.USAGE, "--certificate and --fingerprint say the same: give one of them")
+    if file is not None:
+        return fingerprint_in(file, "--certificate")
+    found = None if fingerprint is None else find_fingerprint(fingerprint)
+    if fingerprint is not None and found is None:
+        text = "--fingerprint is no SHA-256: 64 hexadecimal digits, with or without colons"
+        raise Failure(Exit.USAGE, text)
+    return found
 
 
 @key.command("list")
@@ -135,6 +167,7 @@ def _members(key: Key) -> dict[str, Any]:
         "scopes": ", ".join(key.scopes),
         "application": key.application,
         "agreements": ", ".join(key.agreements),
+        "certificate": key.certificate,
         "made_at": key.made_at,
         "made_by": key.made_by,
         "last_used_at": key.last_used_at,

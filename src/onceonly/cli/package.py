@@ -1,20 +1,18 @@
 """`onceonly package …`: captured packages, explained without a gateway."""
 
 import os
-import re
-import ssl
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 import click
 
 from onceonly.cli.exits import Exit, Failure
+from onceonly.cli.fingerprint import find_fingerprint, fingerprint_in
 from onceonly.cli.gateway_option import configuration_option, load_configuration
 from onceonly.cli.output import is_terminal, output_option, print_json, put, put_bytes, say
 
@@ -24,8 +22,6 @@ HELD_BYTES_MAX: Final = 1 << 20
 PIECE_BYTES: Final = 64 * 1024
 
 ENTRANCES: Final = ("https", "mail", "amqp")
-
-_FINGERPRINT: Final = re.compile(r"[0-9A-Fa-f]{64}")
 
 
 @click.group()
@@ -162,14 +158,7 @@ def _fingerprint_of(given: str | None) -> str | None:
     """Hexadecimal SHA-256 of the certificate, as the listener has it."""
     if given is None:
         return None
-    plain = given.replace(":", "")
-    if _FINGERPRINT.fullmatch(plain):
-        return plain.lower()
-    try:
-        text = Path(given).read_text("ascii")
-        return sha256(ssl.PEM_cert_to_DER_cert(text)).hexdigest()
-    except (OSError, ValueError) as error:
-        raise Failure(Exit.USAGE, f"--caller-certificate {given}: {error}") from error
+    return find_fingerprint(given) or fingerprint_in(Path(given), "--caller-certificate")
 
 
 @contextmanager

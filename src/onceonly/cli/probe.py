@@ -1,9 +1,12 @@
 """`onceonly probe`: whether a gateway is well, for people and for programs that watch it."""
 
+import socket
+import ssl
 import sys
 import time
 from collections.abc import Sequence
-from typing import Final
+from itertools import pairwise
+from typing import Any, Final, NoReturn
 
 import click
 
@@ -12,7 +15,6 @@ from onceonly.cli.exits import Exit
 from onceonly.cli.gateway_option import gateway_command
 from onceonly.cli.output import print_json, put
 from onceonly.client import Client, GatewayUnreachable
-from onceonly.message.errors import LocalError
 
 _EXITS: Final = {
     "pairs": Exit.SUSPENDED,
@@ -32,7 +34,61 @@ def _limit(option: str, words: str) -> click.Option:
     )
 
 
-@click.command()
+class _Probe(click.Command):
+    """With `--format nagios` every end is in the plugin's form, whatever goes wrong.
+
+    Who starts a plugin reads its first line on stdout and its exit code, and nothing else.
+    """
+
+    def make_context(self, info_name: str | None, args: list[str], *rest: Any, **more: Any) -> Any:
+        """Called by click with the words of the command line."""
+        given = tuple(args)
+        try:
+            return super().make_context(info_name, args, *rest, **more)
+        except click.ClickException as error:
+            if not _is_for_nagios(given):
+                raise
+            _end_unknown(error.format_message())
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Called by click with the options read."""
+        if ctx.params["form"] != "nagios":
+            return super().invoke(ctx)
+        try:
+            return super().invoke(ctx)
+        except click.ClickException as error:
+            _end_unknown(error.format_message())
+        except (click.exceptions.Exit, click.Abort):
+            raise
+        except Exception as error:  # noqa: BLE001 - because a bug is UNKNOWN too, in one line
+            _end_unknown(f"a bug of onceonly: {type(error).__name__}: {error}")
+
+
+def _is_for_nagios(given: Sequence[str]) -> bool:
+    return "--format=nagios" in given or ("--format", "nagios") in pairwise(given)
+
+
+def _end_unknown(text: str) -> NoReturn:
+    _end_at_once(Level.UNKNOWN, text)
+
+
+def _end_at_once(level: Level, text: str) -> NoReturn:
+    """One line, without the bar that would begin the performance data."""
+    put(f"ONCEONLY {level.name} - {' '.join(text.split()).replace('|', '/')}")
+    sys.exit(level)
+
+
+def _level_of(error: GatewayUnreachable) -> Level:
+    """Critical where nobody answers; a name or a certificate that is wrong says nothing of it."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, (socket.gaierror, ssl.SSLError)):
+            return Level.UNKNOWN
+        cause = cause.__cause__ or cause.__context__
+    return Level.CRITICAL
+
+
+@click.command(cls=_Probe)
 @click.argument("names", nargs=-1, type=click.Choice(tuple(LOOKS)), metavar="[NAME]...")
 @click.option(
     "--format",
@@ -50,7 +106,8 @@ def probe(client: Client, names: tuple[str, ...], form: str, **limits: float) ->
     says what was seen, what was expected and whose move it is. The exit code is 0 if all is well,
     otherwise that of the worst finding: 10 for a pair that is not open, 7 for doubts, 9 for a
     backlog or a silent partner, 1 for everything else. With --format nagios it is 0 (OK), 1
-    (WARNING), 2 (CRITICAL) or 3 (UNKNOWN).
+    (WARNING), 2 (CRITICAL, also where nobody answers) or 3 (UNKNOWN, also for a wrong option, key
+    or file), always with one line that begins with ONCEONLY.
 
     \b
     onceonly probe -c gateway.toml
@@ -60,12 +117,10 @@ def probe(client: Client, names: tuple[str, ...], form: str, **limits: float) ->
     thresholds = Thresholds(**limits)  # type: ignore[arg-type]  # because click has typed each by its default
     try:
         seen = _look(client)
-    except (GatewayUnreachable, LocalError) as error:
+    except GatewayUnreachable as error:
         if form != "nagios":
             raise
-        level = Level.CRITICAL if isinstance(error, GatewayUnreachable) else Level.UNKNOWN
-        put(f"ONCEONLY {level.name} - {error}")
-        sys.exit(level)
+        _end_at_once(_level_of(error), f"the gateway cannot be reached: {error}")
     findings = [
         look(seen, thresholds) for name, look in LOOKS.items() if name in names or not names
     ]

@@ -14,10 +14,10 @@ from onceonly.client import Client
 def reload(client: Client, output: str, *, show: bool) -> None:
     """Have a running gateway read its configuration file and certificates again.
 
-    Agreements, routes, certificates, passwords of mail and brokers, and how long things are kept
-    are taken over while messages go on. A file with an error, or with a change that needs a
-    restart, is refused as a whole with exit code 2, and the gateway goes on as it was. SIGHUP does
-    the same, and the log says how it ended.
+    Agreements, routes, certificates, passwords, limits, folders, webhooks, alerts, and how long
+    things are kept are taken over while messages go on. A file with an error, or with a change that
+    needs a restart, is refused as a whole with exit code 2, and the gateway goes on as it was.
+    SIGHUP does the same, and the log says how it ended.
 
     \b
     onceonly check -c gateway.toml && onceonly reload -c gateway.toml

@@ -26,13 +26,18 @@ class KeyMethods(ABC):
         scopes: Sequence[Scope],
         application: str | None = None,
         agreements: Sequence[str] = (),
+        certificate: str | None = None,
     ) -> MadeKey:
-        """Make a key of the API; the answer is the only one that has the secret."""
+        """Make a key of the API; the answer is the only one that has the secret.
+
+        `certificate`: SHA-256 of one that stands for the key, in hexadecimal.
+        """
         body = NewKey(
             name=name,
             scopes=tuple(scopes),
             application=application,
             agreements=tuple(agreements),
+            certificate=certificate,
         )
         return self._ask(key_operations.CREATE_KEY, NOTHING, NOTHING, body)
 

@@ -23,6 +23,7 @@ from onceonly import __version__
 from onceonly.api import operations
 from onceonly.api.event_operations import LIST_EVENTS
 from onceonly.api.events import EventsQuery
+from onceonly.api.keys import CERTIFICATE
 from onceonly.api.operating import Pings
 from onceonly.api.refusals import Refusal
 from onceonly.api.report_operations import GET_REPORT
@@ -258,6 +259,7 @@ class Console:
             scheme=request.url.scheme,
             client=None if request.client is None else (request.client.host, request.client.port),
             key=session.key if session is not None and key is None else key,
+            certificate=request.scope.get(CERTIFICATE),
             reason=reason,
         )
         return Calls(self._api, caller)

@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
+from onceonly.api.keys import CERTIFICATE
 from onceonly.api.operation import JSON, A, B, Nothing, Operation, P, Q
 from onceonly.api.refusals import Refusal, Refused
 from onceonly.message.word import Word
@@ -32,6 +33,8 @@ class OnBehalf(Word, kw_only=True):
     scheme: str
     client: tuple[str, int] | None
     key: str | None
+    certificate: Any = None
+    """What his browser showed under TLS, as the gateway has put it into the scope."""
     reason: str | None = None
     """Why an action is asked for; the journal keeps it."""
 
@@ -103,7 +106,9 @@ class Calls:
             headers.append((b"onceonly-reason", caller.reason.encode("utf-8", "replace")))
         if caller.key is not None:
             headers.append((b"authorization", b"Bearer " + caller.key.encode()))
+        shown = {} if caller.certificate is None else {CERTIFICATE: caller.certificate}
         return {
+            **shown,
             "type": "http",
             "asgi": {"version": "3.0"},
             "http_version": "1.1",

@@ -34,6 +34,15 @@ class Caller(Word):
         return self.agreement_ids is None or job.startswith(f"{self.application}.")
 
 
+class ShownCertificate(Word):
+    """The certificate that a caller showed under TLS, which was verified then."""
+
+    fingerprint: str
+    """SHA-256 of its bytes, hexadecimal."""
+    ends_at: int
+    """Microseconds UTC; a connection may be open for longer."""
+
+
 ANYBODY: Final = Caller("anybody", frozenset({ADMIN}))
 """Where no key is needed: whoever has an account on this machine."""
 

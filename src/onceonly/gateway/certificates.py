@@ -5,6 +5,7 @@ the API's address run under users who may not see a private key.
 """
 
 import ssl
+from hashlib import sha256
 from pathlib import Path
 
 from onceonly.gateway.config import Tls
@@ -25,6 +26,18 @@ def listening_tls(tls: Tls | None) -> ssl.SSLContext | None:
     return context
 
 
+def api_tls(tls: Tls | None) -> ssl.SSLContext | None:
+    """The context for calls of the API; None if it is plain HTTP. Raises `OSError`.
+
+    Callers may show a certificate where the table has `trusted`, and must where it has `clients`.
+    """
+    context = listening_tls(tls)
+    if context is not None and tls is not None and tls.trusted is not None and not tls.clients:
+        context.verify_mode = ssl.CERT_OPTIONAL
+        _trust(context, tls.trusted)
+    return context
+
+
 def calling_tls(tls: Tls | None) -> ssl.SSLContext:
     """The context for our calls to partners, which are always verified. Raises `OSError`."""
     trusted = None if tls is None else tls.trusted
@@ -38,6 +51,12 @@ def calling_tls(tls: Tls | None) -> ssl.SSLContext:
     if tls is not None:
         _show(context, tls)
     return context
+
+
+def digest_of_file(path: Path | None) -> str:
+    """SHA-256 of the file; a missing one, and none at all, count as empty."""
+    content = b"" if path is None or not path.is_file() else path.read_bytes()
+    return sha256(content).hexdigest()
 
 
 def _show(context: ssl.SSLContext, tls: Tls) -> None:

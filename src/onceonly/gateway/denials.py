@@ -31,6 +31,10 @@ class Denials:
         asked = f"{scope['method'][:10]} {scope['path'][:80]!r}"
         self._refusals.note(peer, "API", f"{name}: {asked}{by}")
 
+    def limit(self, rows_per_hour: int) -> None:
+        """Write so many rows in an hour from now on."""
+        self._refusals.limit(rows_per_hour)
+
     async def sweep(self) -> None:
         """Write how many had no row, after their hour is over."""
         await self._refusals.sweep()

@@ -17,6 +17,12 @@ class ErrorPosts:
         self._clock = clock
         self._rations: dict[str, Ration] = {}
 
+    def limit(self, per_hour: int) -> None:
+        """Post so many in an hour from now on."""
+        self._per_hour = per_hour
+        for ration in self._rations.values():
+            ration.limit(per_hour)
+
     def spend(self, partner: str) -> bool:
         """Whether one more error may be posted to the partner, which must be configured."""
         ration = self._rations.setdefault(partner, Ration(self._per_hour, self._clock))

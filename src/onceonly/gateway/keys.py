@@ -16,7 +16,7 @@ from functools import partial
 from hashlib import sha256
 from typing import Final
 
-from onceonly.gateway.caller import ANYBODY, RESERVED, TOKEN, Caller
+from onceonly.gateway.caller import ANYBODY, RESERVED, TOKEN, Caller, ShownCertificate
 from onceonly.gateway.office import Office
 from onceonly.gateway.tasks import Tasks
 from onceonly.message.errors import LocalError
@@ -42,6 +42,7 @@ class WantedKey(Word):
     scopes: tuple[str, ...]
     application: str | None = None
     agreement_ids: tuple[str, ...] = ()
+    certificate: str | None = None
 
 
 class Keys:
@@ -61,27 +62,52 @@ class Keys:
         self._blind = secrets.token_bytes(SECRET_BYTES)
         self._known: dict[str, ApiKey] = {}
         self._callers: dict[bytes, Caller] = {}
+        self._certified: dict[str, str] = {}
+        """Whose key a certificate stands for, also where the key is revoked."""
+        self._good: dict[str, Caller] = {}
+        """Who calls with the key of this name, as long as it is not revoked."""
         self._used_ns: dict[str, int] = {}
         for key in office.snapshot().list_api_keys():
             self._keep(key)
+        self._bearer = TOKEN
+        """Whoever has the token. Another token makes another of him, so that calls end."""
         if self._token is not None:
-            self._callers[self._blinded(self._token)] = TOKEN
+            self._callers[self._blinded(self._token)] = self._bearer
+
+    def renew(self, token: str | None, *, is_demanded: bool) -> None:
+        """Hold callers to this token from now on; a call that waits under another one is closed."""
+        self._is_demanded = is_demanded
+        wanted = None if token is None else digest_of(token)
+        if wanted == self._token:
+            return
+        if self._token is not None:
+            self._callers.pop(self._blinded(self._token), None)
+        self._token, self._bearer = wanted, changed(TOKEN)
+        if wanted is not None:
+            self._callers[self._blinded(wanted)] = self._bearer
 
     @property
     def are_needed(self) -> bool:
         """Whether a call has to bring a key: one was ever made, or the configuration says so."""
         return self._is_demanded or self._token is not None or bool(self._known)
 
-    def caller_of(self, secret: str | None) -> Caller | None:
+    def caller_of(self, secret: str | None, shown: ShownCertificate | None = None) -> Caller | None:
         """Who calls with this secret (None: without one); None where nobody may.
 
-        Costs no read. Notes that the key was used.
+        A certificate that stands for a key is as good as its secret; with both, both are of one
+        key. Costs no read. Notes that the key was used.
         """
         if not self.are_needed:
             return ANYBODY
-        if secret is None:
+        certified = None if shown is None else self._certified.get(shown.fingerprint)
+        if secret is not None:
+            caller = self._callers.get(self._blinded(digest_of(secret)))
+            if certified is not None and caller is not None and caller.name != certified:
+                return None
+        elif shown is None or certified is None or shown.ends_at <= self._office.clock.at():
             return None
-        caller = self._callers.get(self._blinded(digest_of(secret)))
+        else:
+            caller = self._good.get(certified)
         if caller is not None and caller.name in self._known:
             self._note_used(caller.name)
         return caller
@@ -91,7 +117,7 @@ class Keys:
         if caller is ANYBODY:
             return not self.are_needed
         key = self._known.get(caller.name)
-        return caller is TOKEN or (key is not None and key.revoked_at is None)
+        return caller is self._bearer or (key is not None and key.revoked_at is None)
 
     def list_known(self) -> list[ApiKey]:
         """Every key that there ever was, by name."""
@@ -119,6 +145,7 @@ class Keys:
         at = await self._office.transact(partial(revoke_key, name=name))
         key = self._known[name] = changed(self._known[name], revoked_at=at)
         self._callers.pop(self._blinded(key.digest), None)
+        self._good.pop(name, None)
         return key
 
     def _keep(self, key: ApiKey) -> None:
@@ -126,7 +153,11 @@ class Keys:
         if key.revoked_at is None:
             own = None if key.application is None else frozenset(key.agreement_ids)
             caller = Caller(key.name, frozenset(key.scopes), key.application, own)
-            self._callers[self._blinded(key.digest)] = caller
+            self._callers[self._blinded(key.digest)] = self._good[key.name] = caller
+        if key.certificate is not None:
+            former = self._certified.get(key.certificate)
+            if former is None or key.revoked_at is None:
+                self._certified[key.certificate] = key.name
 
     def _blinded(self, digest: str) -> bytes:
         return hmac.digest(self._blind, digest.encode(), "sha256")
@@ -163,5 +194,6 @@ def new_key(wanted: WantedKey, made_by: str, at: int) -> tuple[ApiKey, str]:
         agreement_ids=tuple(agreement_ids),
         made_at=at,
         made_by=made_by,
+        certificate=wanted.certificate,
     )
     return key, secret

@@ -12,6 +12,7 @@ from typing import Any
 import structlog
 from msgspec.structs import asdict
 
+from onceonly.gateway.config import Configuration
 from onceonly.gateway.wiring import Gateway
 from onceonly.message.errors import LocalError
 from onceonly.message.event import Event
@@ -26,10 +27,17 @@ log: Any = structlog.get_logger("onceonly")
 class Life:
     """The life of one joined gateway: `start`, `live`, `end`, each called once, in this order."""
 
-    def __init__(self, gateway: Gateway, *, sweep_s: float = SWEEP_S) -> None:
+    def __init__(
+        self,
+        gateway: Gateway,
+        *,
+        sweep_s: float = SWEEP_S,
+        configuration: Callable[[], Configuration] | None = None,
+    ) -> None:
         self._gateway = gateway
         self._sweep_s = sweep_s
-        self._configuration = gateway.configuration
+        self._configuration = configuration or (lambda: gateway.reload.loaded.configuration)
+        """What runs: a reload may change how often something is done."""
 
     async def start(self, listen: Callable[[], Awaitable[None]]) -> None:
         """Take up what a stop or a crash left, let packages in by `listen`, and report ready.
@@ -52,18 +60,18 @@ class Life:
     async def live(self, stop: asyncio.Event) -> None:
         """Look for what is due, publish and purge, until `stop` is set; then return."""
         gateway, loop = self._gateway, asyncio.get_running_loop()
-        publish_at = loop.time() + self._configuration.publish_interval_s
-        purge_at = loop.time() + self._configuration.purge_interval_s
+        published_at = purged_at = loop.time()
         while not stop.is_set():
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self._sweep_s):
                     await stop.wait()
             await self._look_for_what_is_due()
-            if loop.time() >= publish_at:
-                publish_at = loop.time() + self._configuration.publish_interval_s
+            running = self._configuration()
+            if loop.time() - published_at >= running.publish_interval_s:
+                published_at = loop.time()
                 gateway.tasks.start(self._publish(), place="publishing")
-            if loop.time() >= purge_at:
-                purge_at = loop.time() + self._configuration.purge_interval_s
+            if loop.time() - purged_at >= running.purge_interval_s:
+                purged_at = loop.time()
                 gateway.tasks.start(self._purge(), place="purging")
         gateway.operations.is_ready = False
         gateway.outside.stop()
@@ -95,7 +103,7 @@ class Life:
         await gateway.group.drain()
 
     async def _announce(self) -> None:
-        gateway, drill = self._gateway, self._configuration.drill
+        gateway, drill = self._gateway, self._configuration().drill
         rows = [gateway.desk.about_gateway(Event.STARTED)]
         if drill is not None:
             text = f"clock_rate={drill.clock_rate} failpoints={drill.failpoints}"

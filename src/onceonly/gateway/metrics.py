@@ -1,5 +1,6 @@
 """Prometheus metrics, read from the store when asked: counts that a restart does not reset."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -12,8 +13,11 @@ from prometheus_client.core import (
     Metric,
 )
 
+from onceonly.api.looks import RULES
+from onceonly.gateway.alerts.tally import TEST, Tally
 from onceonly.gateway.application.conditions import Conditions, ages_of
 from onceonly.message.instant import US_PER_S
+from onceonly.store.contract.alerts import AlertLevel, AlertSnapshot
 from onceonly.store.contract.counters import ALL, LATENCY_BOUNDS_S, EventCounts
 from onceonly.store.contract.store import Snapshot
 
@@ -209,11 +213,57 @@ class ConditionCollector:
         return family
 
 
+class AlertCollector:
+    """What is wrong, which rules are muted, and whether anybody was told."""
+
+    def __init__(self, snapshot: Snapshot, told: Tally, now_at: int) -> None:
+        self._snapshot = snapshot
+        self._told = told
+        self._now_at = now_at
+
+    def collect(self) -> Iterable[Metric]:
+        """A sample for each rule, whether or not it has anything; nothing over other stores."""
+        if not isinstance(self._snapshot, AlertSnapshot):
+            return
+        firing = Counter((one.rule, one.level.value) for one in self._snapshot.list_alerts())
+        family = GaugeMetricFamily(
+            "onceonly_alerts_firing", "What is wrong now, by rule", labels=["rule", "level"]
+        )
+        for rule in RULES:
+            for level in AlertLevel:
+                family.add_metric([rule, level.value], firing[rule, level.value])
+        yield family
+        muted = {one.rule for one in self._snapshot.list_mutes() if one.until_at > self._now_at}
+        family = GaugeMetricFamily(
+            "onceonly_alerts_muted", "1 if nobody is told of the rule", labels=["rule"]
+        )
+        for rule in RULES:
+            family.add_metric([rule], float(rule in muted))
+        yield family
+        for name, words, counts in (
+            ("told", "Messages about the rule that somebody was sent", self._told.told),
+            ("failed", "Messages about the rule that failed", self._told.failed),
+        ):
+            counter = CounterMetricFamily(
+                f"onceonly_alerts_{name}", f"{words} since the start", labels=["rule"]
+            )
+            for rule in (*RULES, TEST):
+                counter.add_metric([rule], counts[rule])
+            yield counter
+        yield GaugeMetricFamily(
+            "onceonly_alerts_looked_timestamp_seconds",
+            "When the gateway last looked for what is wrong; 0 for never",
+            value=(self._snapshot.find_alert_look() or 0) / US_PER_S,
+        )
+
+
 def render(
     snapshot: Snapshot,
+    conditions: Conditions | None = None,
+    *,
     bugs: Mapping[str, int],
     denied: Mapping[str, int],
-    conditions: Conditions | None = None,
+    told: Tally,
 ) -> tuple[str, str]:
     """The metrics text and its content type; a store alone has no `conditions`."""
     registry = CollectorRegistry()
@@ -221,6 +271,7 @@ def render(
     registry.register(CounterCollector(snapshot))
     if conditions is not None:
         registry.register(ConditionCollector(conditions, snapshot))
+        registry.register(AlertCollector(snapshot, told, conditions.now_at()))
     registry.register(BugCollector(bugs))
     registry.register(DenialCollector(denied))
     return generate_latest(registry).decode(), CONTENT_TYPE_LATEST

@@ -18,6 +18,10 @@ class Ration:
         self._used = 0
         self._held_back = 0
 
+    def limit(self, most_per_hour: int) -> None:
+        """Allow so many from now on; what was used in this hour counts."""
+        self._most_per_hour = most_per_hour
+
     def spend(self) -> bool:
         """Use one; False if none is left in this hour, which is counted as held back."""
         if self._is_over():

@@ -30,6 +30,12 @@ class Refusals:
         self._rations: dict[str, Ration] = {}
         """For each configured agreement or route; strangers share one."""
 
+    def limit(self, rows_per_hour: int) -> None:
+        """Write so many rows in an hour from now on."""
+        self._rows_per_hour = rows_per_hour
+        for ration in self._rations.values():
+            ration.limit(rows_per_hour)
+
     def note(self, peer: str, transport: str, reason: str) -> None:
         """The endpoints' `NoteRefusal`."""
         text = f"refused by the {transport} endpoint: {reason}"

@@ -1,24 +1,26 @@
 """Takes a changed configuration file over while messages go on, or refuses it as a whole.
 
-A reload does what a restart with the new file would do, for agreements, routes, certificates,
-passwords of mail and brokers, and how much and how long is kept; every other key needs a restart,
-and a file that changes one is refused. What is under way goes on: connections stay open, a wait
-that was planned ends when it was planned, and the next decision about a message follows the new
-terms. Everything that can fail is done before anything is changed, and the change itself happens
-between two transactions, so every step sees the old configuration or the new one.
+A reload does what a restart with the new file would do, for what stands in `RENEWED`; every other
+key needs a restart, and a file that changes one is refused. What is under way goes on: connections
+stay open, a wait that was planned ends when it was planned, and the next decision about a message
+follows the new terms. Everything that can fail is done before anything is changed, and the change
+itself happens between two transactions, so every step sees the old configuration or the new one.
 """
 
 import asyncio
 import contextlib
+import ssl
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import structlog
 
-from onceonly.gateway.config import Configuration, ConfigurationError, read_configuration
+from onceonly.gateway.certificates import api_tls, digest_of_file
+from onceonly.gateway.change import Change
+from onceonly.gateway.config import Configuration, ConfigurationError, Tls, read_configuration
 from onceonly.gateway.config.effective import effective
 from onceonly.gateway.desk import Desk
 from onceonly.gateway.office import Office
@@ -45,7 +47,18 @@ RENEWED: Final = {
     "archive_duration_s": "archive_duration",
     "forget_pair_after_s": "forget_pair_after",
     "forget_job_after_s": "forget_job_after",
+    "publish_interval_s": "publish_interval",
+    "purge_interval_s": "purge_interval",
+    "api_token": "api_token",
+    "api_keys": "api_keys",
+    "api_hosts": "api_hosts",
+    "limits": "[limits]",
+    "pickups": "[[pickup]]",
+    "drops": "[[drop]]",
+    "webhooks": "[[webhook]]",
+    "alerts": "[[alert]]",
     "tls": "[tls]",
+    "api_tls": "[api_tls]",
     "smtp": "[smtp]",
     "amqp": "[amqp]",
 }
@@ -62,6 +75,26 @@ NOT_COMPARED: Final = frozenset(
 log: Any = structlog.get_logger("onceonly")
 
 
+class ApiRenewed(Protocol):
+    """A way into the API that is ready and not used yet."""
+
+    async def take(self) -> None:
+        """Let callers in by it from now on."""
+        ...
+
+    def drop(self) -> None:
+        """It is not wanted after all."""
+        ...
+
+
+class ApiListener(Protocol):
+    """What listens at the address of the API."""
+
+    async def prepare(self, tls: ssl.SSLContext) -> ApiRenewed:
+        """Make another way in ready. Raises `OSError` with nothing changed."""
+        ...
+
+
 class Loaded(Word):
     """Which configuration runs."""
 
@@ -70,7 +103,11 @@ class Loaded(Word):
     """Since when, microseconds UTC."""
     by: str
     certificates: str
-    """Digest of the files that `[tls]` names, to see whether they changed."""
+    """Digest of the files with certificates that it names, to see whether they changed."""
+    own: str
+    """Digest of those of `[tls]` alone."""
+    api: str
+    """Digest of those of `[api_tls]` alone."""
 
 
 class RefusedReload(Word):
@@ -108,12 +145,15 @@ class _Ready(Word, kw_only=True):
     """A file that was read and checked, and what comes of it."""
 
     wanted: Configuration
-    certificates: str
+    loaded: Loaded
     contexts: Contexts
+    api_tls: ssl.SSLContext | None
     house: House
     retention: Retention
     leaving: frozenset[str]
     """Agreements that no message without a verdict may need."""
+    changes: tuple[Change, ...]
+    """What the other parts take over."""
     what: str
     """What changes, in words."""
 
@@ -138,18 +178,29 @@ class Reload:
         self._senders = senders
         self._house_of = house_of
         self._retention_of = retention_of
+        self._parts: list[Callable[[Configuration], Change]] = []
         self._listeners: Listeners | None = None
+        self._api: ApiListener | None = None
         self._reloading = asyncio.Lock()
-        self.loaded = Loaded(
-            configuration, desk.clock.at(), "the start", certificates_digest(configuration)
-        )
+        self.loaded = _loaded(configuration, desk.clock.at(), "the start")
         """What runs."""
         self.refused: RefusedReload | None = None
         """Why the last file was refused; None after one that was taken over."""
 
+    def add(self, prepare: Callable[[Configuration], Change]) -> None:
+        """Ask one more part for its change, in a thread.
+
+        It may raise `OSError`, and the file is refused then.
+        """
+        self._parts.append(prepare)
+
     def attach(self, listeners: Listeners) -> None:
         """These let partners in; their certificates are renewed with the others."""
         self._listeners = listeners
+
+    def attach_api(self, api: "ApiListener") -> None:
+        """Exchange the certificate of the API there, with the others."""
+        self._api = api
 
     async def reload(self, by: str) -> str:
         """Read the file again and take it over; returns in words what changed, empty if nothing.
@@ -170,18 +221,24 @@ class Reload:
 
     async def _reload(self, by: str) -> str:
         running = self.loaded
-        ready = await asyncio.to_thread(self._prepare, running)
-        entry = await self._prepare_entry(running, ready)
-        try:
-            await self._desk.aside(lambda: self._take_over(ready))
-        except BaseException:
+        ready = await asyncio.to_thread(self._prepare, running, by)
+        async with contextlib.AsyncExitStack() as unwanted:
+            entry = await self._prepare_entry(running, ready)
             if entry is not None:
-                entry.drop()
-            raise
+                unwanted.callback(entry.drop)
+            api = await self._prepare_api(running, ready)
+            if api is not None:
+                unwanted.callback(api.drop)
+            await self._desk.aside(lambda: self._take_over(ready))
+            unwanted.pop_all()
         # It holds from here on, so that is said first, whatever becomes of the connections.
-        self.loaded = Loaded(ready.wanted, self._desk.clock.at(), by, ready.certificates)
+        self.loaded = changed(ready.loaded, at=self._desk.clock.at())
         if entry is not None:
             await self._renew_connections(entry)
+        if api is not None:
+            await api.take()
+        if self._listeners is not None and running.configuration.limits != ready.wanted.limits:
+            self._listeners.limit(ready.wanted)
         if ready.what:
             row = self._desk.about_gateway(Event.RECONFIGURED, f"{by}: {ready.what}")
             await self._desk.persist(lambda txn, ground: self.note(txn, ground, (row,)))
@@ -198,24 +255,26 @@ class Reload:
         """What a reload would do now, for a thread. Reads the file; nothing is changed."""
         running = self.loaded
         try:
-            wanted, certificates, _ = _read(running.configuration.path)
+            loaded, _, _ = _read(running.configuration.path, "a look")
         except LocalError as error:
             return Difference(problem=str(error))
+        wanted = loaded.configuration
         former, house = self._desk.house, self._house_of(wanted)
         unsettled = set(self._desk.snapshot().list_unsettled_agreements())
         return Difference(
-            what=_differences(running, wanted, certificates),
+            what="; ".join(_differences(running, loaded)),
             needs_restart=tuple(needing_restart(running.configuration, wanted)),
             blocked=tuple(sorted(_leaving(former, house) & unsettled)),
             agreements=tuple(_agreements_changed(running.configuration, wanted)),
         )
 
-    def _prepare(self, running: Loaded) -> "_Ready":
+    def _prepare(self, running: Loaded, by: str) -> "_Ready":
         """Everything but the change itself, in a thread: a file may have thousands of agreements.
 
         Raises `LocalError` (ConfigurationRefused).
         """
-        wanted, certificates, contexts = _read(running.configuration.path)
+        loaded, contexts, api_tls = _read(running.configuration.path, by)
+        wanted = loaded.configuration
         _refuse_what_needs_restart(running.configuration, wanted)
         former = self._desk.house
         house = _house_after(former, self._house_of(wanted))
@@ -223,15 +282,26 @@ class Reload:
         if leaving:
             # Before the loop has to wait for the same question.
             self._refuse_what_is_needed(leaving)
+        changes = tuple(self._changes_to(wanted))
         return _Ready(
             wanted=wanted,
-            certificates=certificates,
+            loaded=loaded,
             contexts=contexts,
+            api_tls=api_tls,
             house=house,
             retention=self._retention_of(wanted),
             leaving=leaving,
-            what=_differences(running, wanted, certificates),
+            changes=changes,
+            what="; ".join((*_differences(running, loaded), *_notes_of(changes))),
         )
+
+    def _changes_to(self, wanted: Configuration) -> Iterable[Change]:
+        """What every other part makes ready. Raises `LocalError` (ConfigurationRefused)."""
+        for prepare in self._parts:
+            try:
+                yield prepare(wanted)
+            except OSError as error:
+                raise _refusal(wanted.path, str(error)) from error
 
     def _take_over(self, ready: "_Ready") -> None:
         """Between two transactions: whatever is stored under an agreement is known by now."""
@@ -239,6 +309,8 @@ class Reload:
             self._refuse_what_is_needed(ready.leaving)
         self._desk.house = self._office.house = ready.house
         self._purge.retention = ready.retention
+        for change in ready.changes:
+            change.take()
 
     def _refuse_what_is_needed(self, leaving: frozenset[str]) -> None:
         needed = sorted(leaving & set(self._desk.snapshot().list_unsettled_agreements()))
@@ -253,7 +325,7 @@ class Reload:
     async def _prepare_entry(self, running: Loaded, ready: "_Ready") -> Entry | None:
         """How connections are made from now on; None if nothing of that changed."""
         former, wanted = running.configuration, ready.wanted
-        is_same = ready.certificates == running.certificates and former.tls == wanted.tls
+        is_same = ready.loaded.own == running.own and former.tls == wanted.tls
         if is_same and (former.smtp, former.amqp) == (wanted.smtp, wanted.amqp):
             return None
         if self._listeners is None:
@@ -262,6 +334,18 @@ class Reload:
             return await self._listeners.prepare(wanted, ready.contexts)
         except OSError as error:
             raise _refusal(wanted.path, f"listen cannot be renewed: {error}") from error
+
+    async def _prepare_api(self, running: Loaded, ready: "_Ready") -> "ApiRenewed | None":
+        """How applications and operators are let in from now on; None if that stays as it is."""
+        is_same = ready.loaded.api == running.api
+        if self._api is None or ready.api_tls is None:
+            return None
+        if is_same and running.configuration.api_tls == ready.wanted.api_tls:
+            return None
+        try:
+            return await self._api.prepare(ready.api_tls)
+        except OSError as error:
+            raise _refusal(ready.wanted.path, f"api cannot be renewed: {error}") from error
 
     async def _renew_connections(self, entry: Entry) -> None:
         if self._senders is not None:
@@ -294,25 +378,36 @@ def _agreements_changed(
             yield AgreementDifference(name, AgreementStep.CHANGED, differences_of(one, other))
 
 
-def certificates_digest(configuration: Configuration) -> str:
-    """Of the files that `[tls]` names; a missing one counts as empty."""
-    tls, digest = configuration.tls, sha256()
-    for path in () if tls is None else (tls.certificate, tls.key, tls.trusted):
-        content = b"" if path is None or not path.is_file() else path.read_bytes()
-        digest.update(b"%d " % len(content) + content)
-    return digest.hexdigest()
+def _loaded(configuration: Configuration, at: int, by: str) -> Loaded:
+    """The configuration with the digests of the certificates as they are now."""
+    own, api = _digest(_files_of(configuration.tls)), _digest(_files_of(configuration.api_tls))
+    trusted = [one.trusted for one in configuration.webhooks]
+    trusted += [one.trusted for one in configuration.alerts]
+    others = _digest(filter(None, trusted))
+    return Loaded(configuration, at, by, own + api + others, own, api)
 
 
-def _read(path: Path) -> tuple[Configuration, str, Contexts]:
+def _files_of(tls: Tls | None) -> Iterable[Path | None]:
+    return () if tls is None else (tls.certificate, tls.key, tls.trusted)
+
+
+def _digest(paths: Iterable[Path | None]) -> str:
+    return sha256("".join(map(digest_of_file, paths)).encode()).hexdigest()
+
+
+def _read(path: Path, by: str) -> tuple[Loaded, Contexts, ssl.SSLContext | None]:
     """The file and everything that it names, read and checked. Raises `LocalError`."""
+    table = "[tls]"
     try:
         wanted = read_configuration(path)
         # The digest first: if a file changes in between, the next reload sees another one.
-        return wanted, certificates_digest(wanted), contexts_of(wanted)
+        loaded, contexts = _loaded(wanted, 0, by), contexts_of(wanted)
+        table = "[api_tls]"
+        return loaded, contexts, api_tls(wanted.api_tls)
     except ConfigurationError as error:
         raise LocalError("ConfigurationRefused", str(error)) from error
     except OSError as error:
-        raise _refusal(path, f"[tls] {error}") from error
+        raise _refusal(path, f"{table} {error}") from error
 
 
 def _refuse_what_needs_restart(running: Configuration, wanted: Configuration) -> None:
@@ -386,18 +481,25 @@ def _goes_on(former: House, house: House, name: str) -> bool:
     )
 
 
-def _differences(running: Loaded, wanted: Configuration, certificates: str) -> str:
-    """What a reload changes, in words; empty if nothing."""
-    former, words = running.configuration, []
+def _differences(running: Loaded, wanted: Loaded) -> list[str]:
+    """What a reload changes, in words."""
+    words = []
     for field, name in RENEWED.items():
-        one, other = getattr(former, field), getattr(wanted, field)
-        if field in ("agreements", "routes"):
+        one = getattr(running.configuration, field)
+        other = getattr(wanted.configuration, field)
+        if name.startswith("[["):
             words += _changed_names(name, one, other)
         elif one != other:
             words.append(f"{name} changed")
-    if certificates != running.certificates:
+    if wanted.certificates != running.certificates:
         words.append("certificates changed")
-    return "; ".join(words)
+    return words
+
+
+def _notes_of(changes: Sequence[Change]) -> list[str]:
+    notes = [note for change in changes for note in change.notes]
+    more = len(notes) - NAMES_MAX
+    return [*notes[:NAMES_MAX], *([f"and {more} more like that"] if more > 0 else [])]
 
 
 def _changed_names(table: str, former: Iterable[Any], wanted: Iterable[Any]) -> list[str]:
@@ -407,7 +509,11 @@ def _changed_names(table: str, former: Iterable[Any], wanted: Iterable[Any]) -> 
         "taken away": before.keys() - after.keys(),
         "changed": {name for name in before.keys() & after.keys() if before[name] != after[name]},
     }
-    return [f"{table} {word}: {_some(sorted(names))}" for word, names in found.items() if names]
+    words = [f"{table} {word}: {_some(sorted(names))}" for word, names in found.items() if names]
+    if not words and table == "[[drop]]" and list(before) != list(after):
+        # The first one that fits takes a message.
+        words.append(f"{table} in another order")
+    return words
 
 
 def _some(names: list[str]) -> str:

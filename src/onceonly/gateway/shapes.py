@@ -306,6 +306,7 @@ def _key_members(key: ApiKey) -> dict[str, Any]:
         "made_by": key.made_by,
         "revoked_at": instant(key.revoked_at),
         "last_used_at": instant(key.last_used_at),
+        "certificate": key.certificate,
     }
 
 

@@ -21,14 +21,13 @@ from typing import Any, TextIO, cast
 from urllib.parse import urlsplit
 
 import structlog
-import uvicorn
 from msgspec.structs import asdict
 
 from onceonly.console.application import Console, beside
 from onceonly.gateway.alerts.alerts import WATCHING
-from onceonly.gateway.api.endpoint import served
+from onceonly.gateway.api.endpoint import ApiServer, served
 from onceonly.gateway.bugs import Bugs
-from onceonly.gateway.certificates import listening_tls
+from onceonly.gateway.certificates import api_tls
 from onceonly.gateway.config import Configuration
 from onceonly.gateway.counting import COUNTING
 from onceonly.gateway.descriptors import shares
@@ -142,14 +141,6 @@ def configure_log(stream: TextIO) -> None:
     )
 
 
-class _ApiServer(uvicorn.Server):
-    """uvicorn without its own signal handlers: the supervisor handles signals."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Any:
-        yield
-
-
 class _Supervisor:
     def __init__(
         self, configuration: Configuration, store: Any, stream: LogStream, log_file: LogFile | None
@@ -260,14 +251,15 @@ class _Supervisor:
             api_and_console(gateway),
             drain_s=API_DRAIN_S,
             calls_max=shares().api,
-            tls=listening_tls(self._configuration.api_tls),
+            tls=api_tls(self._configuration.api_tls),
         )
-        server = _ApiServer(config)
+        server = ApiServer(config)
         running = asyncio.create_task(server.serve([listener]))
         while not server.started and not running.done():  # noqa: ASYNC110 - because uvicorn has no event for it
             await asyncio.sleep(0.01)
         if running.done():
             raise OSError(f"the API cannot listen on {self._configuration.api}")
+        gateway.reload.attach_api(server)
         try:
             yield
         finally:

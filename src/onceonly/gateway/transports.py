@@ -126,6 +126,7 @@ class Listeners:
     def __init__(self) -> None:
         self._listeners: list[Listener] = []
         self._http: HttpServer | None = None
+        self._is_https = False
         self._mail: SmtpServer | None = None
         self._consumer: AmqpConsumer | None = None
 
@@ -143,43 +144,28 @@ class Listeners:
         already are closed by `close`.
         """
         tls = contexts_of(configuration)
-        is_https = configuration.listen.startswith("https:")
-        most = shares().connections
-        limits = HttpLimits(
-            body_bytes_max=ENDPOINT_BYTES_MAX,
-            body_rate_min=configuration.limits.body_rate_min,
-            connections_max=min(configuration.limits.connections_max, most),
-            connections_per_address_max=configuration.limits.connections_per_address_max,
-        )
-        http = await serve_http(
+        self._is_https = configuration.listen.startswith("https:")
+        self._http = await serve_http(
             configuration.listen,
             receive,
             note_refusal=note_refusal,
-            limits=limits,
-            tls=tls.listening if is_https else None,
+            limits=_http_limits(configuration),
+            tls=tls.listening if self._is_https else None,
             also_called=[configuration.uri],
             note_certificate=note_certificate,
         )
-        self._http = http if is_https else None
-        self._listeners.append(http)
+        self._listeners.append(self._http)
         smtp = configuration.smtp
         if smtp is not None and smtp.listen is not None:
-            mail_bytes_max = int((configuration.payload_bytes_max + HEADERS_BYTES) * MAIL_SHARE)
-            mail = await serve_smtp(
+            self._mail = await serve_smtp(
                 smtp.listen,
                 receive,
                 door=door_of(smtp, tls.listening),
                 drop_automatic=drop_automatic,
                 note_refusal=note_refusal,
-                limits=SmtpLimits(
-                    mail_bytes_max=mail_bytes_max,
-                    data_rate_min=configuration.limits.body_rate_min,
-                    connections_max=min(SmtpLimits().connections_max, shares().mails),
-                    connections_per_address_max=configuration.limits.connections_per_address_max,
-                ),
+                limits=_mail_limits(configuration),
             )
-            self._mail = mail
-            self._listeners.append(mail)
+            self._listeners.append(self._mail)
         amqp = configuration.amqp
         if amqp is not None and amqp.listen is not None:
             access = _access_of(amqp, tls.calling)
@@ -192,9 +178,16 @@ class Listeners:
         Raises `OSError` with nothing changed.
         """
         http = None
-        if self._http is not None and tls.listening is not None:
+        if self._http is not None and self._is_https and tls.listening is not None:
             http = await self._http.prepare(tls.listening)
         return Entry(configuration, tls, http)
+
+    def limit(self, configuration: Configuration) -> None:
+        """Hold new connections to the limits of the configuration."""
+        if self._http is not None:
+            self._http.limit(_http_limits(configuration))
+        if self._mail is not None:
+            self._mail.limit(_mail_limits(configuration))
 
     async def take(self, entry: "Entry") -> None:
         """Let partners in by it from now on; what is open stays as it is."""
@@ -209,6 +202,26 @@ class Listeners:
         """Close all, one after the other; the grace is for each."""
         for listener in self._listeners:
             await listener.close(grace_s)
+
+
+def _http_limits(configuration: Configuration) -> HttpLimits:
+    limits = configuration.limits
+    return HttpLimits(
+        body_bytes_max=ENDPOINT_BYTES_MAX,
+        body_rate_min=limits.body_rate_min,
+        connections_max=min(limits.connections_max, shares().connections),
+        connections_per_address_max=limits.connections_per_address_max,
+    )
+
+
+def _mail_limits(configuration: Configuration) -> SmtpLimits:
+    limits = configuration.limits
+    return SmtpLimits(
+        mail_bytes_max=int((configuration.payload_bytes_max + HEADERS_BYTES) * MAIL_SHARE),
+        data_rate_min=limits.body_rate_min,
+        connections_max=min(SmtpLimits().connections_max, shares().mails),
+        connections_per_address_max=limits.connections_per_address_max,
+    )
 
 
 class Entry(Word):

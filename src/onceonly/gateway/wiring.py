@@ -6,8 +6,8 @@ from functools import partial
 from pathlib import Path
 
 from onceonly.api.looks import Seen
-from onceonly.gateway.alerts.alerts import Alerts, Teller
-from onceonly.gateway.alerts.ways import way_of
+from onceonly.gateway.alerts.alerts import Alerts, Teller, teller_of
+from onceonly.gateway.alerts.tally import Tally
 from onceonly.gateway.api.access import Access
 from onceonly.gateway.api.application import Api
 from onceonly.gateway.api.counter_calls import condition_shape
@@ -25,6 +25,7 @@ from onceonly.gateway.application.submissions import Submissions
 from onceonly.gateway.backups import Backups
 from onceonly.gateway.bugs import Bugs, OnBug
 from onceonly.gateway.chance import Chance, domain_of
+from onceonly.gateway.change import Change
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import Configuration
 from onceonly.gateway.counting import Counting
@@ -33,9 +34,7 @@ from onceonly.gateway.descriptors import shares
 from onceonly.gateway.desk import Desk
 from onceonly.gateway.drill import Failpoints
 from onceonly.gateway.error_posts import ErrorPosts
-from onceonly.gateway.folders.drop import DropFolder
-from onceonly.gateway.folders.folders import Folders, owner_of
-from onceonly.gateway.folders.pickup import PickupFolder
+from onceonly.gateway.folders.folders import Folders
 from onceonly.gateway.growth import Growth
 from onceonly.gateway.incoming.arrivals import Arrivals
 from onceonly.gateway.incoming.doorstep import Doorstep
@@ -66,8 +65,7 @@ from onceonly.gateway.shapes import record_shape
 from onceonly.gateway.surroundings import Surroundings
 from onceonly.gateway.tasks import Tasks
 from onceonly.gateway.transports import Senders, sending_transport
-from onceonly.gateway.webhooks.posting import Poster
-from onceonly.gateway.webhooks.webhook import Told
+from onceonly.gateway.webhooks.webhook import told_of
 from onceonly.gateway.webhooks.webhooks import Webhooks
 from onceonly.message.instant import US_PER_S
 from onceonly.steps.agreements import Agreements
@@ -204,6 +202,9 @@ def join(
         denials=denials,
         seen=seen,
     )
+    access = _access(configuration, served.keys, denials)
+    served.reload.add(lambda wanted: _limits_change(wanted, refusals, denials, incoming))
+    served.reload.add(lambda wanted: Change(lambda: access.rename(wanted.api_hosts)))
     return Gateway(
         configuration=configuration,
         store=store,
@@ -231,7 +232,7 @@ def join(
         counting=Counting(office=office, bugs=bugs),
         alerts=served.alerts,
         api=Api(served),
-        access=_access(configuration, served.keys, denials),
+        access=access,
         denials=denials,
         keys=served.keys,
         seen_certificates=seen,
@@ -254,8 +255,12 @@ def _join_served(  # noqa: PLR0913 - because the API is the face of all these pa
     spool = around.spool
     submissions = Submissions(desk)
     purge = Purge(office=office, store=store, spool=spool, retention=_retention(configuration))
+    keys = _keys(configuration, office, tasks)
+    folders = _folders(configuration, desk, submissions, spool, tasks, bugs)
+    webhooks = _webhooks(configuration, desk, tasks, bugs)
     reload = _reload(configuration, desk, office, purge, around)
     conditions = Conditions(lambda: reload.loaded.configuration, desk)
+    tally = Tally()
     operations = Operations(
         configuration=configuration,
         desk=desk,
@@ -266,6 +271,21 @@ def _join_served(  # noqa: PLR0913 - because the API is the face of all these pa
         bugs=bugs,
         conditions=conditions,
         denied=denials.counts,
+        told=tally,
+    )
+    alerts = Alerts(
+        _tellers(configuration, office),
+        see=partial(_see, operations, conditions),
+        office=office,
+        tasks=tasks,
+        bugs=bugs,
+        tally=tally,
+    )
+    reload.add(lambda wanted: folders.prepare(wanted.pickups, wanted.drops))
+    reload.add(lambda wanted: webhooks.prepare(wanted.webhooks))
+    reload.add(lambda wanted: alerts.prepare(wanted.alerts, wanted.smtp))
+    reload.add(
+        lambda wanted: Change(lambda: keys.renew(wanted.api_token, is_demanded=wanted.api_keys))
     )
     return Served(
         store=store,
@@ -283,12 +303,9 @@ def _join_served(  # noqa: PLR0913 - because the API is the face of all these pa
         ),
         operations=operations,
         backups=_backups(configuration, store, office, tasks),
-        outside=Outside(
-            _folders(configuration, desk, submissions, spool, tasks, bugs),
-            _webhooks(configuration, desk, tasks, bugs),
-        ),
+        outside=Outside(folders, webhooks),
         office=office,
-        keys=_keys(configuration, office, tasks),
+        keys=keys,
         reload=reload,
         reports=Reports(
             configuration.reports, lake=configuration.lake, party=str(configuration.party[0])
@@ -300,13 +317,7 @@ def _join_served(  # noqa: PLR0913 - because the API is the face of all these pa
         agreements=KnownAgreements(desk=desk, reload=reload, seen=seen),
         names=PartnerNames(lambda: desk.house.agreements),
         conditions=conditions,
-        alerts=Alerts(
-            _tellers(configuration, office),
-            see=partial(_see, operations, conditions),
-            office=office,
-            tasks=tasks,
-            bugs=bugs,
-        ),
+        alerts=alerts,
         payload_bytes_max=configuration.payload_bytes_max,
     )
 
@@ -320,6 +331,8 @@ class _Incoming:
     relay: Relay
     hand_overs: HandOvers
     growth: Growth
+    error_posts: ErrorPosts
+    doorstep: Doorstep
 
 
 def _join_incoming(
@@ -333,6 +346,7 @@ def _join_incoming(
     limits, bytes_max = configuration.limits, configuration.payload_bytes_max
     growth = Growth()
     error_posts = ErrorPosts(per_hour=limits.error_posts_per_hour, clock=desk.clock)
+    doorstep = Doorstep(limits.unadmitted_bytes_max)
     errors = Errors(desk)
     hand_overs = HandOvers(desk=desk, tasks=tasks, bugs=bugs, growth=growth)
     upstream = Upstream(desk)
@@ -363,13 +377,27 @@ def _join_incoming(
         errors=errors,
         refusals=refusals,
         error_posts=error_posts,
-        doorstep=Doorstep(limits.unadmitted_bytes_max),
+        doorstep=doorstep,
         bugs=bugs,
         payload_bytes_max=bytes_max,
         tasks=tasks,
     )
     desk.listen(receiver.receive_reply)
-    return _Incoming(receiver, inquiries, relay, hand_overs, growth)
+    return _Incoming(receiver, inquiries, relay, hand_overs, growth, error_posts, doorstep)
+
+
+def _limits_change(
+    configuration: Configuration, refusals: Refusals, denials: Denials, incoming: _Incoming
+) -> Change:
+    limits = configuration.limits
+
+    def take() -> None:
+        refusals.limit(limits.refusal_rows_per_hour)
+        denials.limit(limits.refusal_rows_per_hour)
+        incoming.error_posts.limit(limits.error_posts_per_hour)
+        incoming.doorstep.limit(limits.unadmitted_bytes_max)
+
+    return Change(take)
 
 
 def house_of(configuration: Configuration) -> House:
@@ -414,13 +442,13 @@ def _folders(
     tasks: Tasks,
     bugs: Bugs,
 ) -> Folders:
-    drops, bytes_max = configuration.drops, configuration.payload_bytes_max
     return Folders(
-        [
-            PickupFolder(one, desk=desk, submissions=submissions, spool=spool, bytes_max=bytes_max)
-            for one in configuration.pickups
-        ],
-        [DropFolder(one, desk=desk, spool=spool, is_ours=owner_of(drops, one)) for one in drops],
+        configuration.pickups,
+        configuration.drops,
+        desk=desk,
+        submissions=submissions,
+        spool=spool,
+        bytes_max=configuration.payload_bytes_max,
         tasks=tasks,
         bugs=bugs,
     )
@@ -431,23 +459,14 @@ def _webhooks(configuration: Configuration, desk: Desk, tasks: Tasks, bugs: Bugs
     wanted = configuration.webhooks
     if wanted and not isinstance(desk.snapshot(), WebhookSnapshot):
         raise StoreRefused("this store cannot remember what webhooks were told")
-    told = [
-        Told(
-            one,
-            desk=desk,
-            poster=Poster(one.url, trusted=one.trusted, timeout_s=one.timeout_s),
-            keys=one.secrets,
-        )
-        for one in wanted
-    ]
-    return Webhooks(told, desk=desk, tasks=tasks, bugs=bugs)
+    return Webhooks([told_of(one, desk) for one in wanted], desk=desk, tasks=tasks, bugs=bugs)
 
 
 def _tellers(configuration: Configuration, office: Office) -> list[Teller]:
     """Who is told of alerts. Raises `OSError` for certificates that cannot be used."""
     if configuration.alerts and not isinstance(office.snapshot(), AlertSnapshot):
         raise StoreRefused("this store cannot remember alerts")
-    return [Teller(one, way_of(one, configuration.smtp)) for one in configuration.alerts]
+    return [teller_of(one, configuration.smtp) for one in configuration.alerts]
 
 
 def _see(operations: Operations, conditions: Conditions) -> Seen:

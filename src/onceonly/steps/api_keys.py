@@ -23,6 +23,8 @@ def make_key(txn: Transaction, ground: Ground, key: ApiKey, *, closes: bool = Fa
             raise LocalError("UnknownAgreement", f"no agreement is called {agreement_id!r}")
     if any(one.name == key.name for one in txn.list_api_keys()):
         raise LocalError("KeyExists", f"a key is or was called {key.name!r}: choose another name")
+    if key.certificate is not None:
+        _check_certificate(txn, key.certificate)
     if closes and "admin" not in key.scopes:
         text = (
             "from the first key on every call needs one: make it with the scope admin, or nobody "
@@ -30,6 +32,14 @@ def make_key(txn: Transaction, ground: Ground, key: ApiKey, *, closes: bool = Fa
         )
         raise LocalError("InvalidKey", text)
     txn.add_api_key(key)
+
+
+def _check_certificate(txn: Transaction, certificate: str) -> None:
+    """A certificate says who calls, so it stands for one key that is good."""
+    for one in txn.list_api_keys():
+        if one.certificate == certificate and one.revoked_at is None:
+            text = f"this certificate stands for the key {one.name!r}: revoke that one first"
+            raise LocalError("InvalidKey", text)
 
 
 def revoke_key(txn: Transaction, ground: Ground, name: str) -> int:

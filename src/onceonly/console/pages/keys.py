@@ -34,6 +34,7 @@ async def made(visit: Visit, fields: Mapping[str, str]) -> Shown:
         "scopes": fields.get("scope", "").split(),
         "application": fields.get("application", "").strip() or None,
         "agreements": fields.get("agreements", "").split(),
+        "certificate": fields.get("certificate", "").replace(":", "").strip().lower() or None,
     }
     try:
         wanted = msgspec.convert(given, NewKey)

@@ -17,9 +17,12 @@ from onceonly.api import alerts as shapes
 from onceonly.api.fields import NUMBER_MAX
 from onceonly.api.looks import ALERT_THRESHOLDS, RULES, Seen
 from onceonly.gateway.alerts.judging import Owed, alerts_of, changes_of, owed_to, told_of
-from onceonly.gateway.alerts.ways import Way
+from onceonly.gateway.alerts.tally import TEST, Tally
+from onceonly.gateway.alerts.ways import Way, way_of
 from onceonly.gateway.bugs import Bugs
-from onceonly.gateway.config import AlertWay
+from onceonly.gateway.certificates import digest_of_file
+from onceonly.gateway.change import Change
+from onceonly.gateway.config import AlertWay, Smtp
 from onceonly.gateway.office import Office
 from onceonly.gateway.shapes import instant, text_of
 from onceonly.gateway.tasks import Tasks
@@ -46,15 +49,27 @@ log: Any = structlog.get_logger("onceonly")
 class Teller:
     """One way of a gateway that runs, and how it goes."""
 
-    def __init__(self, wanted: AlertWay, way: Way) -> None:
+    def __init__(self, wanted: AlertWay, way: Way, smtp: Smtp | None = None) -> None:
         self.wanted = wanted
         self.way = way
+        self._relay = smtp if wanted.mail else None
+        self._believed = digest_of_file(wanted.trusted)
         self.attempts = 0
         self.trouble: str | None = None
         self.told_at: int | None = None
         self.again_at = 0.0
         """Not before this time of the loop, after a failure."""
         self.turn = asyncio.Lock()
+
+    def is_as(self, wanted: AlertWay, smtp: Smtp | None) -> bool:
+        """Whether it tells just as `wanted` says, down to the relay and what is trusted."""
+        made_of = (self.wanted, self._relay, self._believed)
+        return made_of == (wanted, smtp if wanted.mail else None, digest_of_file(wanted.trusted))
+
+
+def teller_of(wanted: AlertWay, smtp: Smtp | None) -> Teller:
+    """Who tells. Raises `OSError` for certificates that cannot be used."""
+    return Teller(wanted, way_of(wanted, smtp), smtp)
 
 
 class Alerts:
@@ -68,7 +83,9 @@ class Alerts:
         office: Office,
         tasks: Tasks,
         bugs: Bugs,
+        tally: Tally,
     ) -> None:
+        self._tally = tally
         self._tellers = {one.wanted.id: one for one in tellers}
         self._see = see
         self._office = office
@@ -79,6 +96,38 @@ class Alerts:
         """What the store has; None before the first look."""
         self._told: dict[tuple[str, tuple[str, str]], AlertTold] = {}
         self._store_trouble: str | None = None
+
+    def prepare(self, wanted: Sequence[AlertWay], smtp: Smtp | None) -> Change:
+        """Make others of these ways ready; may wait for the disk.
+
+        A way that changed knows what it told before. Raises `OSError` for certificates that cannot
+        be used.
+        """
+        if wanted and not isinstance(self._office.snapshot(), AlertSnapshot):
+            raise OSError("this store cannot remember alerts")
+        former = self._tellers
+        return Change(
+            partial(
+                self._take,
+                {
+                    one.id: former[one.id]
+                    if one.id in former and former[one.id].is_as(one, smtp)
+                    else teller_of(one, smtp)
+                    for one in wanted
+                },
+            )
+        )
+
+    def _take(self, tellers: dict[str, Teller]) -> None:
+        former, self._tellers = self._tellers, tellers
+        for name, one in former.items():
+            successor = tellers.get(name)
+            if successor is one:
+                continue
+            if successor is not None:
+                # What is being told by the former one is not told by this one as well.
+                successor.turn, successor.told_at = one.turn, one.told_at
+            self._tasks.start(_retire(one), place=TELLING)
 
     async def live(self, stop: asyncio.Event) -> None:
         """Look and tell until `stop` is set. A bug ends one look, and not the next."""
@@ -148,6 +197,8 @@ class Alerts:
 
     async def _attempt(self, teller: Teller, body: shapes.AlertBody, at: int) -> bool:
         teller.trouble = await teller.way.tell(body, at)
+        about = [one.rule for one in body.alerts]
+        self._tally.note(about, is_told=teller.trouble is None)
         if teller.trouble is None:
             teller.attempts, teller.again_at, teller.told_at = 0, 0.0, at
             return True
@@ -189,7 +240,7 @@ class Alerts:
         at = self._office.clock.at()
         one = shapes.ToldAlert(
             state="test",
-            rule="test",
+            rule=TEST,
             subject="",
             level="warning",
             since=text_of(at),
@@ -310,6 +361,12 @@ def _ended_shape(told: AlertTold) -> shapes.ToldAlert:
         expected="nothing more",
         move="nobody's",
     )
+
+
+async def _retire(teller: Teller) -> None:
+    """Close what a way keeps open, once it has told what it tells."""
+    async with teller.turn:
+        await teller.way.close()
 
 
 async def _go_on(bug: Exception) -> None:

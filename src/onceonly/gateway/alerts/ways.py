@@ -34,6 +34,10 @@ class Way(Protocol):
         """One attempt at the instant `at`; why it failed, or None."""
         ...
 
+    async def close(self) -> None:
+        """Close what is kept open between two attempts."""
+        ...
+
 
 class PostWay:
     """Posts to a webhook. Raises `OSError` for certificates that cannot be used."""
@@ -48,6 +52,10 @@ class PostWay:
         text = ascii_json(body)
         headers = signed_headers(f"alr_{secrets.token_hex(16)}", text, self._keys, at=at)
         return (await self._poster.post(text, headers)).reason
+
+    async def close(self) -> None:
+        """Close the connections that are kept open."""
+        await self._poster.close()
 
 
 class CommandWay:
@@ -88,6 +96,9 @@ class CommandWay:
         code = program.returncode
         return None if code == 0 else f"it ended with exit code {code}"
 
+    async def close(self) -> None:
+        """Nothing is kept open."""
+
 
 def way_of(wanted: AlertWay, smtp: Smtp | None) -> Way:
     """The way of the configuration. Raises `OSError` for certificates that cannot be used."""
@@ -121,6 +132,9 @@ class MailWay:
         except (OSError, smtplib.SMTPException) as error:
             return printable(f"{type(error).__name__}: {error}", REASON_LENGTH_MAX)
         return None
+
+    async def close(self) -> None:
+        """Nothing is kept open."""
 
     def _send(self, mail: EmailMessage) -> None:
         host, port, timeout_s = self._relay.host, self._relay.port, self._timeout_s

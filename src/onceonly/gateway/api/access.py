@@ -20,10 +20,11 @@ from urllib.parse import urlsplit
 
 from starlette.responses import Response
 
+from onceonly.api.keys import CERTIFICATE
 from onceonly.api.operations import OPERATIONS
 from onceonly.api.refusals import Refused
 from onceonly.gateway.api.answers import Json, refusal
-from onceonly.gateway.caller import Caller
+from onceonly.gateway.caller import Caller, ShownCertificate
 from onceonly.message.printable import printable
 
 OPEN_PATHS = frozenset(one.path for one in OPERATIONS if one.is_open)
@@ -55,18 +56,23 @@ class Access:
         self,
         *,
         api: str,
-        caller_of: Callable[[str | None], Caller | None],
+        caller_of: Callable[[str | None, ShownCertificate | None], Caller | None],
         note_denied: Callable[[str, Any, str | None], None],
         hosts: Iterable[str] = (),
     ) -> None:
         self._origin = api.rstrip("/")
         self.caller_of = caller_of
-        """Who calls with this key (None: without one); None where nobody may."""
+        """Who calls with this key and this certificate (None: without); None where nobody may."""
         self.note_denied = note_denied
         """Told of each call that is denied: the refusal's name, the ASGI scope, and whose key."""
         named = urlsplit(api).hostname
         assert named is not None, "configuration has checked the URI"
-        self._names = _LOCAL_NAMES | {_folded(name) for name in (named, *hosts)}
+        self._own_name = named
+        self.rename(hosts)
+
+    def rename(self, hosts: Iterable[str]) -> None:
+        """Answer by these names from now on, besides that of `api`."""
+        self._names = _LOCAL_NAMES | {_folded(name) for name in (self._own_name, *hosts)}
 
     def guard(self, application: Any) -> Any:
         """The application, called only after the checks; all its answers forbid sniffing."""
@@ -99,9 +105,14 @@ class Access:
             return None
         given = _all(scope, b"authorization")
         is_key = len(given) == 1 and given[0].startswith(_BEARER)
-        caller = self.caller_of(_as_written(given[0][len(_BEARER) :]) if is_key else None)
+        caller = self.caller_of(
+            _as_written(given[0][len(_BEARER) :]) if is_key else None,
+            # A certificate stands for no key beside credentials that are none.
+            scope.get(CERTIFICATE) if is_key or not given else None,
+        )
         if caller is None:
-            return refusal("Unauthorized", "the key is missing, wrong, or revoked")
+            text = "the key is missing, wrong, revoked, or not that of the certificate"
+            return refusal("Unauthorized", text)
         scope[CALLER] = caller
         return None
 

@@ -4,15 +4,24 @@ uvicorn over httptools keeps request targets, header fields and trailers of any 
 before the application sees them, even those of a caller without a token.
 """
 
+import asyncio
+import contextlib
+import os
+import socket
 import ssl
+from collections.abc import Iterator
+from hashlib import sha256
 from typing import Any, Final
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from onceonly.api.keys import CERTIFICATE
 from onceonly.api.refusals import Refused
 from onceonly.gateway.api.access import UNSNIFFED
 from onceonly.gateway.api.answers import Json, refusal
+from onceonly.gateway.caller import ShownCertificate
+from onceonly.message.instant import US_PER_S
 
 HEAD_BYTES_MAX: Final = 1 << 16
 """Longest head of a request; a MessageId and a PartyId, escaped, take two thousand bytes."""
@@ -29,6 +38,12 @@ class BoundedHead(HttpToolsProtocol):
 
     _pending_bytes = 0
     _is_refused = False
+    _shown: ShownCertificate | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # because uvicorn says the same
+        """Called by the event loop after the handshake, if there is one."""
+        super().connection_made(transport)
+        self._shown = _shown_by(transport.get_extra_info("ssl_object"))
 
     def data_received(self, data: bytes) -> None:
         """Called by the event loop with some bytes of the connection."""
@@ -49,6 +64,8 @@ class BoundedHead(HttpToolsProtocol):
         self.limit_concurrency = None
         # For an answer without an end, whose caller reads nothing of it any more.
         self.scope[ABORT] = self.transport.abort  # type: ignore[typeddict-unknown-key]  # because it is ours
+        if self._shown is not None:
+            self.scope[CERTIFICATE] = self._shown  # type: ignore[typeddict-unknown-key]  # because it is ours
         super().on_headers_complete()
         self.app, self.limit_concurrency = application, calls_max
 
@@ -75,6 +92,79 @@ class BoundedHead(HttpToolsProtocol):
         if self.transport.can_write_eof():  # Under TLS there is no half of a connection.
             self.transport.write_eof()
         self.loop.call_later(LINGER_S, self.transport.close)
+
+
+def _shown_by(tls: ssl.SSLObject | None) -> ShownCertificate | None:
+    """The certificate that was verified in the handshake; None if none was shown."""
+    content = None if tls is None else tls.getpeercert(binary_form=True)
+    verified = None if tls is None else tls.getpeercert()
+    if not content or not verified:
+        return None
+    ends_s = int(ssl.cert_time_to_seconds(str(verified["notAfter"])))
+    return ShownCertificate(sha256(content).hexdigest(), ends_s * US_PER_S)
+
+
+class ApiServer(uvicorn.Server):
+    """uvicorn without its own signal handlers, whose certificate can be exchanged while it serves.
+
+    The process that runs it handles signals.
+    """
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Called by uvicorn around its life."""
+        yield
+
+    async def prepare(self, tls: ssl.SSLContext) -> "ApiRenewal":
+        """New servers on the same sockets, which shake hands under `tls` once they are told to.
+
+        Raises `OSError` with nothing changed.
+        """
+        renewal = ApiRenewal(self)
+        try:
+            for server in self.servers:
+                for one in server.sockets:
+                    shared = socket.socket(fileno=os.dup(one.fileno()))
+                    renewal.servers.append(await self._accept(shared, tls))
+        except OSError:
+            renewal.drop()
+            raise
+        return renewal
+
+    async def _accept(self, shared: socket.socket, tls: ssl.SSLContext) -> asyncio.Server:
+        return await asyncio.get_running_loop().create_server(
+            # As uvicorn itself makes one at its start.
+            lambda: BoundedHead(
+                config=self.config,
+                server_state=self.server_state,
+                app_state=self.lifespan.state,
+            ),
+            sock=shared,
+            ssl=tls,
+            backlog=self.config.backlog,
+            start_serving=False,
+        )
+
+
+class ApiRenewal:
+    """Servers that are ready to take the place of others; see `ApiServer.prepare`."""
+
+    def __init__(self, endpoint: ApiServer) -> None:
+        self.servers: list[asyncio.Server] = []
+        self._endpoint = endpoint
+
+    async def take(self) -> None:
+        """Accept by the new servers from now on; connections that are open stay as they are."""
+        former, self._endpoint.servers = self._endpoint.servers, [*self.servers]
+        for server in self.servers:
+            await server.start_serving()
+        for server in former:
+            server.close()
+
+    def drop(self) -> None:
+        """They are not wanted after all."""
+        for server in self.servers:
+            server.close()
 
 
 _TOO_MANY: Final = refusal("Busy", "too many calls at once; nothing was accepted, try again")

@@ -23,7 +23,9 @@ class KeyCalls:
     async def create_key(self, asked: Asked[Nothing, Nothing, NewKey]) -> Answer[api_keys.MadeKey]:
         """Make one, and show it this once."""
         body = asked.body
-        wanted = WantedKey(body.name, body.scopes, body.application, body.agreements)
+        wanted = WantedKey(
+            body.name, body.scopes, body.application, body.agreements, body.certificate
+        )
         closes = asked.caller is ANYBODY
         key, secret = await self._served.keys.make(wanted, asked.actor, closes=closes)
         return Json(shapes.made_key_shape(key, secret), status_code=201)

@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import chain
-from types import MappingProxyType
 from typing import Any
 
 from onceonly import __version__
 from onceonly.api.operating import Drill, Health, PartnerPair, Ping
+from onceonly.gateway.alerts.tally import Tally
 from onceonly.gateway.application.conditions import Conditions
 from onceonly.gateway.application.pairs import Pairs
 from onceonly.gateway.bugs import Bugs
@@ -52,7 +52,8 @@ class Operations:
         relay: Relay,
         bugs: Bugs,
         conditions: Conditions,
-        denied: Mapping[str, int] = MappingProxyType({}),
+        denied: Mapping[str, int],
+        told: Tally,
     ) -> None:
         self._configuration = configuration
         self._desk = desk
@@ -63,6 +64,7 @@ class Operations:
         self._bugs = bugs
         self._conditions = conditions
         self._denied = denied
+        self._told = told
         self._publishing = asyncio.Lock()
         self._takes_work = False
 
@@ -332,7 +334,13 @@ class Operations:
 
     def metrics(self) -> tuple[str, str]:
         """Prometheus text and its content type."""
-        return render(self._desk.snapshot(), self._bugs.counts, self._denied, self._conditions)
+        return render(
+            self._desk.snapshot(),
+            self._conditions,
+            bugs=self._bugs.counts,
+            denied=self._denied,
+            told=self._told,
+        )
 
 
 def _fresh(role: Role, pair: Pair, snapshot: Any) -> PairView:

@@ -343,15 +343,15 @@ API_TLS_KEYS = table_of(
         "trusted",
         read.text,
         "a path",
-        "PEM file with the certificates that callers' must chain to, where `clients` is true.",
+        "PEM file with the certificates that callers' must chain to. Callers may show one, and its "
+        "key of the API is theirs.",
         section="ours",
     ),
     Key(
         "clients",
         read.flag,
         FLAG,
-        "Whether callers of the API must show a certificate that chains to `trusted`, besides "
-        "their key.",
+        "Whether callers of the API must show a certificate that chains to `trusted`.",
         default=False,
         default_text="`false`",
         section="ours",

@@ -36,6 +36,7 @@ class DropFolder(Watch):
         self, wanted: Drop, *, desk: Desk, spool: Spool, is_ours: Callable[[InboxItem], bool]
     ) -> None:
         super().__init__(folder_id=wanted.id, path=wanted.path, clock=desk.clock)
+        self.wanted = wanted
         self._desk = desk
         self._spool = spool
         self._is_ours = is_ours

@@ -1,17 +1,22 @@
 """All folders of one gateway: started after it is ready, stopped when it drains."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from functools import partial
 
 from onceonly.api import folders as shapes
+from onceonly.gateway.application.submissions import Submissions
 from onceonly.gateway.bugs import Bugs
-from onceonly.gateway.config import Drop
+from onceonly.gateway.change import Change
+from onceonly.gateway.config import Drop, Pickup
+from onceonly.gateway.desk import Desk
 from onceonly.gateway.folders.drop import DropFolder, fits
 from onceonly.gateway.folders.pickup import PickupFolder
 from onceonly.gateway.folders.watch import RETRY_S
 from onceonly.gateway.shapes import instant
 from onceonly.gateway.tasks import Tasks
 from onceonly.store.contract.entries import InboxItem
+from onceonly.store.spool import Spool
 
 PLACE = "working in a folder"
 
@@ -19,34 +24,112 @@ PLACE = "working in a folder"
 class Folders:
     """The pickup and drop folders, each with a task of its own."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - because it makes the folders, also those of a reload
         self,
-        pickups: Sequence[PickupFolder],
-        drops: Sequence[DropFolder],
+        pickups: Sequence[Pickup],
+        drops: Sequence[Drop],
         *,
+        desk: Desk,
+        submissions: Submissions,
+        spool: Spool,
+        bytes_max: int,
         tasks: Tasks,
         bugs: Bugs,
     ) -> None:
-        self._all: tuple[PickupFolder | DropFolder, ...] = (*pickups, *drops)
+        self._desk = desk
+        self._submissions = submissions
+        self._spool = spool
+        self._bytes_max = bytes_max
         self._tasks = tasks
         self._bugs = bugs
+        self._pickups = [self._pickup(one) for one in pickups]
+        self._drops = self._all_drops(drops)
+        self._leaving: set[PickupFolder | DropFolder] = set()
+        """Those that a reload took away, while the step that was under way goes on."""
+        self._is_working = False
+
+    def _pickup(self, wanted: Pickup) -> PickupFolder:
+        return PickupFolder(
+            wanted,
+            desk=self._desk,
+            submissions=self._submissions,
+            spool=self._spool,
+            bytes_max=self._bytes_max,
+        )
+
+    def _all_drops(self, wanted: Sequence[Drop]) -> list[DropFolder]:
+        return [
+            DropFolder(one, desk=self._desk, spool=self._spool, is_ours=owner_of(wanted, one))
+            for one in wanted
+        ]
+
+    @property
+    def _all(self) -> tuple[PickupFolder | DropFolder, ...]:
+        return (*self._pickups, *self._drops)
 
     def start(self) -> None:
         """Begin to work in every folder."""
+        self._is_working = True
         for folder in self._all:
             self._tasks.start(self._work(folder), place=PLACE)
 
     def stop(self) -> None:
         """Take nothing more; the step that is under way ends."""
+        self._is_working = False
         for folder in self._all:
             folder.stop()
 
-    async def _work(self, folder: PickupFolder | DropFolder) -> None:
+    def prepare(self, pickups: Sequence[Pickup], drops: Sequence[Drop]) -> Change:
+        """Make others of these ready.
+
+        Whose turn a message is depends on all drop folders together, so they all are exchanged
+        where one changes.
+        """
+        known = {one.wanted.id: one for one in self._pickups}
+        wanted = [
+            known[one.id] if one.id in known and known[one.id].wanted == one else self._pickup(one)
+            for one in pickups
+        ]
+        is_same = list(drops) == [one.wanted for one in self._drops]
+        paths = {one.path.resolve() for one in pickups}
+        left = [one for one in self._pickups if one.under_way and one.path.resolve() not in paths]
+        return Change(
+            partial(self._take, wanted, self._drops if is_same else self._all_drops(drops)),
+            tuple(
+                f"[[pickup]] {one.id} leaves {one.under_way} documents in its `sending`, whose "
+                "results nobody writes"
+                for one in left
+            ),
+        )
+
+    def _take(self, pickups: list[PickupFolder], drops: list[DropFolder]) -> None:
+        former = self._all
+        self._pickups, self._drops = pickups, drops
+        now = self._all
+        for folder in former:
+            if folder not in now:
+                folder.stop()
+                if self._is_working:
+                    self._leaving.add(folder)
+        for folder in now:
+            if folder not in former and self._is_working:
+                before = [one for one in self._leaving if _comes_before(one, folder)]
+                self._tasks.start(self._work(folder, before), place=PLACE)
+
+    async def _work(
+        self,
+        folder: PickupFolder | DropFolder,
+        before: Sequence[PickupFolder | DropFolder] = (),
+    ) -> None:
         try:
+            for one in before:
+                await _await_end(folder, one)
             while not folder.is_stopped():
                 await self._bugs.contain(PLACE, folder.work(), partial(_rest, folder))
         finally:
             folder.thread.close()
+            folder.ended.set()
+            self._leaving.discard(folder)
 
     def list_shapes(self) -> shapes.FolderList:
         """How every folder stands."""
@@ -56,6 +139,26 @@ class Folders:
 async def _rest(folder: PickupFolder | DropFolder, bug: Exception) -> None:
     folder.note(f"a bug of onceonly: {type(bug).__name__}")
     await folder.pause(RETRY_S)
+
+
+def _comes_before(former: PickupFolder | DropFolder, folder: PickupFolder | DropFolder) -> bool:
+    """Whether the former one's last step has to end before anything is done in the folder.
+
+    Both would work in one place, or write one message.
+    """
+    if isinstance(former, DropFolder) and isinstance(folder, DropFolder):
+        return True
+    return former.path.resolve() == folder.path.resolve()
+
+
+async def _await_end(folder: PickupFolder | DropFolder, former: PickupFolder | DropFolder) -> None:
+    try:
+        async with asyncio.timeout(RETRY_S):
+            await former.ended.wait()
+    except TimeoutError:
+        folder.note(f"a reload took {former.id!r} away, whose last step has not ended yet")
+        await former.ended.wait()
+        folder.note(None)
 
 
 def _shape(folder: PickupFolder | DropFolder) -> shapes.Folder:

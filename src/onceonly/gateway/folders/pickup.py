@@ -70,7 +70,7 @@ class PickupFolder(Watch):
         self, wanted: Pickup, *, desk: Desk, submissions: Submissions, spool: Spool, bytes_max: int
     ) -> None:
         super().__init__(folder_id=wanted.id, path=wanted.path, clock=desk.clock)
-        self._wanted = wanted
+        self.wanted = wanted
         self._desk = desk
         self._submissions = submissions
         self._spool = spool
@@ -104,7 +104,7 @@ class PickupFolder(Watch):
         while not self.is_stopped():
             if loop.time() >= next_look:
                 has_room = await self.take()
-                next_look = loop.time() + self._wanted.interval_s
+                next_look = loop.time() + self.wanted.interval_s
             await self.follow()
             if has_room:
                 self.note(self.left_alone())
@@ -187,11 +187,11 @@ class PickupFolder(Watch):
         }
         found = [
             name
-            for name in documents(names, self._wanted.ready)
+            for name in documents(names, self.wanted.ready)
             if name not in self._immovable and self._is_whole(name)
         ]
         self._seen = {name: self._seen[name] for name in found if name in self._seen}
-        if self._wanted.ready is Ready.SETTLED:
+        if self.wanted.ready is Ready.SETTLED:
             return [name for name in found if self._is_settled(name)]
         return found
 
@@ -210,7 +210,7 @@ class PickupFolder(Watch):
         looks = _looks(self.path / name)
         then, since = self._seen.get(name, (None, at))
         self._seen[name] = (looks, since if looks == then else at)
-        return looks == then and at - since >= self._wanted.settle_s * NS_PER_S
+        return looks == then and at - since >= self.wanted.settle_s * NS_PER_S
 
     async def _submit(self, claim: Claim) -> bool:
         """Submit a document; False if there is no room for it now, and it has to wait."""
@@ -222,6 +222,10 @@ class PickupFolder(Watch):
             if error.name == "QueueFull":
                 self.note(str(error))
                 return False
+            if self.is_stopped():
+                # A reload may have taken the agreement away with the folder: the document stays as
+                # it is for whoever works in the folder next.
+                return False
             await self._refuse(claim, error.name, str(error))
         else:
             self._desk.failpoints.reach("after-take-in")
@@ -230,10 +234,10 @@ class PickupFolder(Watch):
         return True
 
     async def _submitted(self, claim: Claim) -> str:
-        agreement = self._desk.house.agreement(self._wanted.agreement)
+        agreement = self._desk.house.agreement(self.wanted.agreement)
         header = await self.thread.run(_header_of, claim, agreement)
-        service = header.service or self._wanted.service
-        action = header.action or self._wanted.action
+        service = header.service or self.wanted.service
+        action = header.action or self.wanted.action
         if service is None or action is None:
             raise Unfit("neither its header nor the configuration says its service and action")
         sinks: list[Sink] = []
@@ -249,7 +253,7 @@ class PickupFolder(Watch):
                     # Under a key of its own a document is known by the key.
                     message_id=header.message_id or (None if header.key else claim.note.message_id),
                     idempotency_key=header.key,
-                    conversation_id=header.conversation or self._wanted.conversation,
+                    conversation_id=header.conversation or self.wanted.conversation,
                     ref_to_message_id=header.ref,
                 )
             )
@@ -272,7 +276,7 @@ class PickupFolder(Watch):
             except Unfit as error:
                 raise Unfit(f"{written(path.name)}: {error}") from error
             room = counter.room
-            kind = self._wanted.content_type or content_type(path.name)
+            kind = self.wanted.content_type or content_type(path.name)
             parts.append(Part(sink, kind, payload_name(path.name)))
         return parts
 

@@ -43,6 +43,8 @@ class Watch:
         self.thread = OwnThread(f"folder {folder_id}")
         """For every call that may wait for the folder's disk."""
         self._clock = clock
+        self.ended = asyncio.Event()
+        """Set once nothing is done in the folder any more."""
         self._stop = asyncio.Event()
 
     def is_stopped(self) -> bool:

@@ -32,6 +32,10 @@ class Doorstep:
         self._bytes = 0
         self._per_address: dict[str, int] = {}
 
+    def limit(self, bytes_max: int) -> None:
+        """Hold so many bytes from now on; what is there already stays."""
+        self._bytes_max = bytes_max
+
     def enter(self, peer: str) -> "Place":
         """A place for one package from `peer`, which ends with a `with` block of it or before."""
         return Place(self, peer.rpartition(":")[0] or peer)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import httpx
 
+from onceonly.gateway.certificates import digest_of_file
 from onceonly.message.identity import printable
 from onceonly.message.word import Word
 
@@ -31,6 +32,8 @@ class Poster:
     def __init__(self, url: str, *, trusted: Path | None, timeout_s: int) -> None:
         self._url = url
         self._timeout_s = timeout_s
+        self.believed = digest_of_file(trusted)
+        """Digest of the certificates that it trusts, to see whether the file changed."""
         try:
             tls = ssl.create_default_context(cafile=trusted)
         except OSError as error:

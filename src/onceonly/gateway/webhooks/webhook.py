@@ -11,6 +11,7 @@ from functools import partial
 from typing import Final
 
 from onceonly.api.events import KIND_OF
+from onceonly.gateway.certificates import digest_of_file
 from onceonly.gateway.config import Webhook
 from onceonly.gateway.desk import Desk
 from onceonly.gateway.webhooks.posting import Posted, Poster
@@ -27,6 +28,9 @@ LOOK_S: Final = 0.5
 
 ROWS_PER_READ: Final = 500
 
+OWED_ROWS_MAX: Final = 10_000
+"""Rows that are looked at to count what a webhook was not told."""
+
 PASSED_BY_MAX: Final = 10_000
 """Rows without an event for it after which its place is noted: a restart looks at no more again."""
 
@@ -41,6 +45,8 @@ class Told:
         self, wanted: Webhook, *, desk: Desk, poster: Poster, keys: Sequence[bytes]
     ) -> None:
         self.wanted = wanted
+        self.ended = asyncio.Event()
+        """Set once nothing is posted any more."""
         self.trouble: str | None = None
         self.attempts = 0
         """Failed attempts at the event whose turn it is."""
@@ -59,6 +65,23 @@ class Told:
     def seq(self) -> int:
         """Up to this row everything was told; 0 before it has begun."""
         return self._seq
+
+    def is_as(self, wanted: Webhook) -> bool:
+        """Whether it is told just as `wanted` says, down to the certificates that are trusted."""
+        return self.wanted == wanted and self._poster.believed == digest_of_file(wanted.trusted)
+
+    def count_owed(self) -> int:
+        """Events that it was not told yet, `ROWS_PER_READ` at most; reads the store."""
+        snapshot = self._desk.snapshot()
+        seq = self._seq or deliveries_of(snapshot).find_webhook_seq(self.wanted.id)
+        if seq is None:
+            return 0
+        rows = snapshot.list_journal(seq, OWED_ROWS_MAX)
+        owed = sum(KIND_OF[row.event] in self._kinds for row in rows)
+        again = deliveries_of(snapshot).list_deliveries(
+            self.wanted.id, 0, ROWS_PER_READ, DeliveryState.REPLAY
+        )
+        return min(owed + len(again), ROWS_PER_READ)
 
     def is_stopped(self) -> bool:
         """Whether nothing more is posted."""
@@ -182,6 +205,12 @@ class Told:
         # A replay is one attempt: whoever asked for it looks at what became of it.
         is_over = at - delivery.first_at >= self.wanted.give_up_after_s * US_PER_S
         return DeliveryState.DEAD if is_replay or is_over else DeliveryState.PENDING
+
+
+def told_of(wanted: Webhook, desk: Desk) -> Told:
+    """The webhook, ready to be told. Raises `OSError` for certificates that cannot be used."""
+    poster = Poster(wanted.url, trusted=wanted.trusted, timeout_s=wanted.timeout_s)
+    return Told(wanted, desk=desk, poster=poster, keys=wanted.secrets)
 
 
 def deliveries_of(snapshot: Snapshot) -> WebhookSnapshot:

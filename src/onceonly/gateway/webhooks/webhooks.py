@@ -1,17 +1,19 @@
 """All webhooks of one gateway: started after it is ready, stopped when it drains, and shown."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from urllib.parse import urlsplit
 
 from onceonly.api import webhooks as shapes
 from onceonly.api.events import KIND_OF
 from onceonly.gateway.bugs import Bugs
+from onceonly.gateway.change import Change
+from onceonly.gateway.config import Webhook
 from onceonly.gateway.desk import Desk
 from onceonly.gateway.office import Step
 from onceonly.gateway.shapes import instant, text_of, word
 from onceonly.gateway.tasks import Tasks
-from onceonly.gateway.webhooks.webhook import Told, deliveries_of
+from onceonly.gateway.webhooks.webhook import ROWS_PER_READ, Told, deliveries_of, told_of
 from onceonly.message.errors import LocalError
 from onceonly.steps.webhooks import ask_replay, forget_old, forget_removed
 from onceonly.store.contract.store import Snapshot
@@ -28,26 +30,70 @@ class Webhooks:
 
     def __init__(self, told: Sequence[Told], *, desk: Desk, tasks: Tasks, bugs: Bugs) -> None:
         self._told = {one.wanted.id: one for one in told}
+        self._leaving: dict[str, Told] = {}
+        """Those that a reload took away, while the attempt that was under way goes on."""
+        self._is_working = False
         self._desk = desk
         self._tasks = tasks
         self._bugs = bugs
 
     def start(self) -> None:
         """Begin to tell what happens."""
+        self._is_working = True
         for told in self._told.values():
             self._tasks.start(self._work(told), place=PLACE)
 
     def stop(self) -> None:
         """Begin no further attempt."""
+        self._is_working = False
         for told in self._told.values():
             told.stop()
 
-    async def _work(self, told: Told) -> None:
+    def prepare(self, wanted: Sequence[Webhook]) -> Change:
+        """Make others of these ready; may wait for the disk.
+
+        One that changed goes on from its place when the attempt of the former one has ended, so no
+        event is left out, and none is told twice for it. Raises `OSError` for certificates that
+        cannot be used.
+        """
+        former = self._told
+        if wanted and not isinstance(self._desk.snapshot(), WebhookSnapshot):
+            raise OSError("this store cannot remember what webhooks were told")
+        told = {
+            one.id: former[one.id]
+            if one.id in former and former[one.id].is_as(one)
+            else told_of(one, self._desk)
+            for one in wanted
+        }
+        owed = {name: one.count_owed() for name, one in former.items() if name not in told}
+        return Change(
+            partial(self._take, told),
+            tuple(f"[[webhook]] {name} was not told {_events(n)}" for name, n in owed.items() if n),
+        )
+
+    def _take(self, told: Mapping[str, Told]) -> None:
+        former, self._told = self._told, dict(told)
+        for name, one in former.items():
+            if told.get(name) is not one:
+                one.stop()
+                if self._is_working:
+                    self._leaving[name] = one
+        for name, one in told.items():
+            if former.get(name) is not one and self._is_working:
+                self._tasks.start(self._work(one, self._leaving.get(name)), place=PLACE)
+
+    async def _work(self, told: Told, former: Told | None = None) -> None:
+        """Tell it until its stop; not before the end of the one whose place it takes."""
         try:
+            if former is not None:
+                await former.ended.wait()
             while not told.is_stopped():
                 await self._bugs.contain(PLACE, told.work(), partial(_rest, told))
         finally:
             await told.close()
+            told.ended.set()
+            if self._leaving.get(told.wanted.id) is told:
+                del self._leaving[told.wanted.id]
 
     async def forget_over(self) -> int:
         """Forget deliveries that nobody asks about any more; returns how many. Raises `StoreFull`.
@@ -124,6 +170,11 @@ def delivery_shape(delivery: WebhookDelivery) -> shapes.Delivery:
         status_code=delivery.status_code,
         reason=delivery.reason,
     )
+
+
+def _events(count: int) -> str:
+    more = " or more" if count == ROWS_PER_READ else ""
+    return f"{count}{more} event{'' if count == 1 else 's'} that happened"
 
 
 async def _rest(told: Told, bug: Exception) -> None:

@@ -31,6 +31,8 @@ class ApiKey(Word):
     revoked_at: int | None = None
     last_used_at: int | None = None
     """When it was last used, to about a minute."""
+    certificate: str | None = None
+    """SHA-256 of a certificate that stands for the key, hexadecimal."""
 
 
 class KeySnapshot(Protocol):

@@ -29,7 +29,7 @@ class SqliteKeyWriting(SqliteLater, SqliteKeyReading):
 
     def add_api_key(self, key: ApiKey) -> None:
         scopes, agreement_ids = json.dumps(key.scopes), json.dumps(key.agreement_ids)
-        made = (key.made_at, key.made_by, key.revoked_at, key.last_used_at)
+        made = (key.made_at, key.made_by, key.revoked_at, key.last_used_at, key.certificate)
         names = (key.name, key.digest, scopes, key.application, agreement_ids)
         self._write("add_api_key", *names, *made)
 

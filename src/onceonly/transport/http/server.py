@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from onceonly.message.errors import LocalError
+from onceonly.message.word import changed
 from onceonly.transport.http import refusal
 from onceonly.transport.http.connection import Endpoint, HttpConnection
 from onceonly.transport.http.head import authority_of
@@ -88,6 +89,11 @@ class HttpServer:
             renewal.drop()
             raise
         return renewal
+
+    def limit(self, limits: HttpLimits) -> None:
+        """Hold new connections to these limits; those that are open keep theirs."""
+        self._limits = limits
+        self._endpoint = changed(self._endpoint, limits=limits)
 
     async def take(self, renewal: "Renewal") -> None:
         """Accept by the new servers from now on; connections that are open stay as they are.

@@ -61,6 +61,11 @@ class SmtpServer:
         """Let mail in by this door from now on; conversations under way keep theirs."""
         self._endpoint = changed(self._endpoint, door=door)
 
+    def limit(self, limits: SmtpLimits) -> None:
+        """Hold new connections to these limits; those that are open keep theirs."""
+        self._limits = limits
+        self._endpoint = changed(self._endpoint, limits=limits)
+
     @property
     def connection_count(self) -> int:
         """Open connections, for the metrics."""

@@ -1075,11 +1075,12 @@ DELETE FROM delivery WHERE webhook = ?1 AND seq IN (
   SELECT seq FROM delivery WHERE webhook = ?1 ORDER BY seq LIMIT ?2)
 
 -- name: list_api_keys
-SELECT name, digest, scopes, application, agreement_ids, made_at, made_by, revoked_at, last_used_at
+SELECT name, digest, scopes, application, agreement_ids, made_at, made_by, revoked_at, last_used_at,
+    certificate
   FROM api_key ORDER BY name
 
 -- name: add_api_key
-INSERT INTO api_key VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO api_key VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: revoke_api_key
 UPDATE api_key SET revoked_at = ?2 WHERE name = ?1 AND revoked_at IS NULL
