@@ -60,10 +60,11 @@ UPDATE outbound SET status = 'in_doubt', settled_at = NULL, error_code = 'Delive
   WHERE position % 1000 = 1;
 UPDATE outbound SET status = 'queued', settled_at = NULL, attempt = 0, exposure = 'never',
     error_code = NULL
-  WHERE position > :messages - 20000 AND position % 200 < 20;
+  WHERE position > :messages - 20000
+    AND to_party IN (SELECT value FROM json_each(:partners) WHERE key < 20);
 UPDATE outbound SET settled_at = :now
   WHERE settled_at > :messages - 100000 OR (status = 'failed' AND position % 1000 = 0);
-INSERT INTO sending_pair (from_party, to_party, status, reason)
+INSERT OR REPLACE INTO sending_pair (from_party, to_party, status, reason)
   SELECT '{ours}', value, iif(key < 20, 'suspended', 'open'), iif(key < 20, 'operator', NULL)
     FROM json_each(:partners);
 UPDATE inbound SET processing = 'not-started' WHERE position > :messages - 50000;

@@ -196,29 +196,32 @@ class _Parquet:
         self._schema = pa.schema([pa.field(one.name, types[one.kind]) for one in columns])
         self._sink = _Sink()
         self._writer = pq.ParquetWriter(self._sink, self._schema, compression="zstd")
-        self._waiting: list[Word] = []
+        self._waiting: list[Any] = []
+        self._rows = 0
 
     def begin(self) -> bytes:
         return self._sink.taken()
 
     def rows(self, rows: Sequence[Word]) -> bytes:
-        self._waiting += rows
-        while len(self._waiting) >= GROUP_ROWS:
-            self._write(self._waiting[:GROUP_ROWS])
-            del self._waiting[:GROUP_ROWS]
+        # Converted at once: columns take a tenth of what the rows take.
+        columns = [
+            self._array(*both, rows) for both in zip(self._columns, self._schema, strict=True)
+        ]
+        self._waiting.append(self._arrow.RecordBatch.from_arrays(columns, schema=self._schema))
+        self._rows += len(rows)
+        if self._rows >= GROUP_ROWS:
+            self._write()
         return self._sink.taken()
 
     def end(self) -> bytes:
-        if self._waiting:
-            self._write(self._waiting)
+        if self._rows:
+            self._write()
         self._writer.close()
         return self._sink.taken()
 
-    def _write(self, rows: Sequence[Word]) -> None:
-        table = self._arrow.Table.from_arrays(
-            [self._array(*both, rows) for both in zip(self._columns, self._schema, strict=True)],
-            schema=self._schema,
-        )
+    def _write(self) -> None:
+        table = self._arrow.Table.from_batches(self._waiting)
+        self._waiting, self._rows = [], 0
         self._writer.write_table(table, row_group_size=GROUP_ROWS)
 
     def _array(self, column: ExportedMember, field: Any, rows: Sequence[Word]) -> Any:

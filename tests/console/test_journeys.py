@@ -197,6 +197,56 @@ async def test_by_the_keyboard_alone(morning, browser):
         assert tab.faults == []
 
 
+@pytest.mark.parametrize("has_script", [True, False])
+async def test_columns_are_chosen_by_the_keyboard(world, browser, has_script):
+    """With and without a script; what is found stays, and so does the choice on the next page."""
+    async with tab_of(browser, world.api, java_script_enabled=has_script) as tab:
+        page = tab.page
+        await tab.open("/console/messages?q=state:acknowledged")
+        await page.locator("details.columns summary").focus()
+        await tab.press("Enter")
+        await page.get_by_role("checkbox", name="conversation").focus()
+        await tab.press("Space")
+        await page.get_by_role("checkbox", name="tries").focus()
+        await tab.press("Space")
+        if has_script:
+            axe = pytest.importorskip("axe_playwright_python.async_playwright")
+            assert (await axe.Axe().run(page)).response["violations"] == []
+        await page.get_by_role("button", name="Show these").focus()
+        await tab.press("Enter")
+        await page.get_by_role("columnheader", name="conversation").wait_for()
+        heads = await page.get_by_role("columnheader").all_inner_texts()
+        assert heads == [
+            *("state", "message", "to", "service, action", "conversation", "submitted", "size")
+        ]
+        assert await page.locator("tbody tr").count() == 6
+        await page.get_by_role("link", name="failed", exact=True).click()
+        await page.get_by_text("1 found").wait_for()
+        assert await page.get_by_role("columnheader").all_inner_texts() == heads
+        await page.locator("details.columns summary").click()
+        await page.get_by_role("link", name="The usual ones").click()
+        await page.get_by_role("columnheader", name="tries").wait_for()
+        assert tab.faults == []
+
+
+async def test_a_report_is_opened_and_nothing_of_it_runs(world, browser):
+    """From its line with the verdicts to its page, whatever somebody wrote into it."""
+    async with tab_of(browser, world.api) as tab:
+        page = tab.page
+        await tab.open("/console/reports")
+        row = page.get_by_role("row", name="2026-11.html")
+        assert "2 differences" in await row.inner_text()
+        await row.get_by_role("link").click()
+        await page.get_by_role("heading", name="Did the promise hold?").wait_for()
+        assert not await tab.was_taken_over()
+        assert await page.evaluate("window.origin") == "null"
+        await page.go_back()
+        await page.get_by_text("third quarter").click()
+        async with page.expect_download() as download:
+            await page.get_by_role("link", name="SHA256SUMS").click()
+        assert (await download.value).suggested_filename == "SHA256SUMS"
+
+
 async def test_a_page_keeps_itself_up_to_date(morning, browser):
     """Without a reload: what is acknowledged meanwhile is seen."""
     async with tab_of(browser, morning.api) as tab:

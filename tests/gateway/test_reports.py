@@ -152,7 +152,7 @@ async def test_a_file_is_sent_so_that_nothing_of_it_runs(gateway):
         answer = await gateway.api.get("/v1/reports/file", params={"path": path})
         assert answer.content == text.encode()
         assert answer.headers["content-type"] == media
-        assert answer.headers["content-disposition"] == disposition
+        assert answer.headers["content-disposition"].startswith(f"{disposition}; filename=")
         assert answer.headers["content-security-policy"] == SANDBOX
         assert answer.headers["x-content-type-options"] == "nosniff"
 
@@ -171,3 +171,15 @@ async def test_a_file_above_the_bound_is_refused(gateway, monkeypatch):
     write(gateway.configuration.reports, {"a.txt": "four"})
     answer = await gateway.call("GET", "/v1/reports/file", params={"path": "a.txt"})
     assert refused(answer) == (409, "ReportTooLarge")
+
+
+async def test_a_file_is_kept_under_its_name(gateway):
+    """Whatever signs it has; each ends up in a file of that name and nowhere else."""
+    names = {
+        'a"; x=y.txt': "filename=\"a__ x_y.txt\"; filename*=UTF-8''a%22%3B%20x%3Dy.txt",
+        "Prüfung.html": "filename=\"Pr_fung.html\"; filename*=UTF-8''Pr%C3%BCfung.html",
+    }
+    write(gateway.configuration.reports, dict.fromkeys(names, ""))
+    for name, expected in names.items():
+        answer = await gateway.api.get("/v1/reports/file", params={"path": name})
+        assert answer.headers["content-disposition"].partition("; ")[2] == expected

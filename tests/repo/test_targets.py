@@ -105,6 +105,7 @@ def test_a_full_store_is_measured_beside_an_empty_one(tmp_path: Path, make):
     few, many = json.loads((tmp_path / "build" / "bench-growth.json").read_text()).values()
     assert few.keys() == many.keys()
     assert few["lists_ms"].keys() == many["lists_ms"].keys()
+    assert all(page["median_ms"] > 0 for page in many["pages"].values())
 
 
 def test_the_fuzzer_runs_and_reports(tmp_path: Path, make):

@@ -103,7 +103,7 @@ OFFERS: Final[dict[str, Callable[[Client, str], Iterator[Offer]]]] = {
 """By the name of the parameter, or by that of the group and the parameter."""
 
 
-class Known(StringParamType):
+class KnownName(StringParamType):
     """A text for which a gateway knows names."""
 
     def __init__(self, offers: Callable[[Client, str], Iterator[Offer]]) -> None:
@@ -157,7 +157,7 @@ def offer_names(group: click.Group, above: str = "") -> None:
             own = OFFERS.get(f"{above} {parameter.name}")
             offers = own or OFFERS.get(parameter.name or "")
             if offers is not None and type(parameter.type) is StringParamType:
-                parameter.type = Known(offers)
+                parameter.type = KnownName(offers)
 
 
 class WordsOfTheLine(BashComplete):

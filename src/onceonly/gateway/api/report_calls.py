@@ -1,6 +1,8 @@
 """Calls about reports, and about what is published for them."""
 
+import re
 from typing import Final
+from urllib.parse import quote
 
 from starlette.responses import StreamingResponse
 
@@ -22,6 +24,7 @@ _TYPES: Final = {
     "png": "image/png",
     "pdf": "application/pdf",
 }
+_ODD: Final = re.compile(r"[^A-Za-z0-9._ -]")
 SANDBOX: Final = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 """Of a page that somebody else wrote: nothing runs, is fetched or sent, and it has no origin."""
 
@@ -66,8 +69,15 @@ class ReportCalls:
         media = _TYPES.get(found.name.rpartition(".")[2].lower(), UNKNOWN_TYPE)
         headers = {
             "content-type": media,
-            "content-disposition": "inline" if media == _PAGE else "attachment",
+            "content-disposition": _disposition(found.name, is_shown=media == _PAGE),
             "content-security-policy": SANDBOX,
             "content-length": str(found.size_bytes),
         }
         return StreamingResponse(found.pieces, headers=headers)
+
+
+def _disposition(name: str, *, is_shown: bool) -> str:
+    """Under which name a browser keeps the file (RFC 6266); no sign of it ends the field."""
+    plain = _ODD.sub("_", name)
+    kind = "inline" if is_shown else "attachment"
+    return f"{kind}; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}"
