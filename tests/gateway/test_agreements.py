@@ -231,9 +231,9 @@ async def test_the_difference_says_why_a_reload_would_be_refused(
     """A key for which a restart is needed, an agreement that is needed, a file that is wrong."""
     await gateway.submit(ORDER, to=peer)
     edit(gateway, f'id = "{ID}"', 'id = "tpa-other"')
-    edit(gateway, "[gateway]\n", "[gateway]\npublish_interval = 7\n")
+    edit(gateway, "[gateway]\n", "[gateway]\nbackups = 'elsewhere'\n")
     found = await difference(gateway)
-    assert (found["is_refused"], found["needs_restart"]) == (True, ["[gateway] publish_interval"])
+    assert (found["is_refused"], found["needs_restart"]) == (True, ["[gateway] backups"])
     blocked = {one["agreement"]: one["is_blocked"] for one in found["agreements"]}
     assert blocked == {ID: True, "tpa-other": False}
     edit(gateway, "retries = 1", "retries = one")
