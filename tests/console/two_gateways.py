@@ -191,6 +191,7 @@ def _certified(directory: Path) -> Sequence[tuple[str, dict[str, Any]]]:
     """A certificate to show to partners, where there is a program that makes one."""
     if shutil.which("openssl") is None:
         return ()
+    directory.mkdir(parents=True, exist_ok=True)
     certify(directory, "buyer")
     return [("[tls]", {"certificate": "../buyer.pem", "key": "../buyer.key"})]
 
