@@ -29,6 +29,7 @@ def beside_files(made: Configuration, read: Configuration) -> Configuration:
         path=read.path,
         store=read.store,
         backups=read.backups,
+        reports=read.reports,
         lake=read.lake,
         publish_interval_s=read.publish_interval_s,
         tls=made.tls and read.tls,

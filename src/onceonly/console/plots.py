@@ -11,6 +11,7 @@ from typing import Final
 
 from onceonly.api.counters import Counters, CountersQuery, CounterStep
 from onceonly.console import spans
+from onceonly.message.measures import span
 from onceonly.message.word import Word
 
 WIDTH: Final = 1000
@@ -137,7 +138,7 @@ def plots_of(chosen: ChartRange, now: datetime, found: Counters) -> Plots:
             for share in SHARES
         },
         latency_labels=tuple(
-            spans.span(10.0**decade) for decade in (top, (top + LOWEST_DECADE) // 2, LOWEST_DECADE)
+            span(10.0**decade) for decade in (top, (top + LOWEST_DECADE) // 2, LOWEST_DECADE)
         ),
         instants=tuple(bins[0].begins + quarter * n for n in range(4)),
     )

@@ -15,6 +15,7 @@ from jinja2.runtime import Context
 from markupsafe import Markup
 
 from onceonly.console import spans, words
+from onceonly.message import measures
 from onceonly.message.printable import printable
 
 ROOT: Final = "/console"
@@ -99,7 +100,7 @@ def ago(context: Context, instant: str | None) -> str:
 def age(context: Context, instant: str) -> str:
     """How long something has lasted, in its two greatest units."""
     lasted = context["now"] - spans.moment(instant)
-    return spans.span(max(0.0, lasted.total_seconds()))
+    return measures.span(max(0.0, lasted.total_seconds()))
 
 
 def standing(word: str) -> Markup:
@@ -139,8 +140,8 @@ def environment() -> Environment:
         "meaning": meaning,
         "named": named,
         "named_all": named_all,
-        "size": spans.size,
-        "span": spans.span,
+        "size": measures.size,
+        "span": measures.span,
         "standing": standing,
         "when": when,
     }

@@ -6,6 +6,7 @@ from typing import Final
 from onceonly.api.history import JournalRow
 from onceonly.api.messages import MessageDetail
 from onceonly.console import spans, words
+from onceonly.message.measures import span
 from onceonly.message.word import Word
 
 ROWS_MAX: Final = 120
@@ -47,7 +48,7 @@ def steps_of(rows: tuple[JournalRow, ...]) -> tuple[tuple[WayStep, ...], int]:
     for row in shown:
         at = spans.moment(row.at)
         idle_s = 0.0 if before is None else (at - before).total_seconds()
-        steps.append(_step(row, spans.span(idle_s) if idle_s >= IDLE_S else None))
+        steps.append(_step(row, span(idle_s) if idle_s >= IDLE_S else None))
         before = at
     return tuple(steps), left_out
 

@@ -5,10 +5,10 @@ Each sentence says what the terms mean together, and not which key says so.
 
 from collections.abc import Collection, Iterator
 
-from onceonly.console.spans import size, span
 from onceonly.gateway.config.values import ENTRANCES
 from onceonly.gateway.worst_case import WorstCase, worst_case_of
 from onceonly.message.agreement import Agreement
+from onceonly.message.measures import size, span
 from onceonly.message.message import DeliverySemantics, ReliableMessagingMethod
 from onceonly.message.signals import Assurance
 from onceonly.message.terms import DeliveryTerms, Intermediary, OnExhausted, RecoveryTerms, Remedy
