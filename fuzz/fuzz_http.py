@@ -86,6 +86,7 @@ def _received(pieces: list[bytes]) -> list[bytes]:
         authorities=AUTHORITIES,
         receive=receive,
         note_refusal=note_nothing,
+        note_certificate=lambda _: None,
         limits=HttpLimits(body_bytes_max=BODY_BYTES_MAX),
         loop=_LOOP.loop,
         opened=lambda _connection, _address: None,

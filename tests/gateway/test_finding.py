@@ -9,7 +9,7 @@ from packages import ORDER
 from peer import PATIENCE_S
 from running_gateway import OUR_PARTY
 
-from onceonly.api import counts, operations
+from onceonly.api import counts, inbox_operations, operations
 from onceonly.api.lists import Times
 from onceonly.api.operations import AnyOperation
 from onceonly.gateway.api.list_calls import times_of
@@ -24,7 +24,7 @@ M = "m-{}@a.example.com"
 
 LISTS: dict[str, tuple[AnyOperation, AnyOperation, str]] = {
     "messages": (operations.LIST_MESSAGES, counts.COUNT_MESSAGES, "message_id"),
-    "items": (operations.LIST_INBOX, counts.COUNT_INBOX, "offset"),
+    "items": (inbox_operations.LIST_INBOX, counts.COUNT_INBOX, "offset"),
     "records": (operations.LIST_JOURNAL, counts.COUNT_JOURNAL, "seq"),
     "notices": (operations.LIST_NOTICES, counts.COUNT_NOTICES, "number"),
     "incidents": (operations.LIST_INCIDENTS, counts.COUNT_INCIDENTS, "incident_id"),

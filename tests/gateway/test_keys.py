@@ -15,8 +15,9 @@ from running_gateway import Answered, RunningGateway, form, running, serving_api
 from test_hostile_callers import path_of, without_waiting
 
 from onceonly.api.inbox import WhichItem
+from onceonly.api.inbox_operations import ITEM_CALLS
 from onceonly.api.operation import ARROW
-from onceonly.api.operations import ITEM_CALLS, OPERATIONS
+from onceonly.api.operations import OPERATIONS
 from onceonly.api.rights import RIGHTS
 from onceonly.api.words import Scope
 from onceonly.gateway.api.access import CALLER

@@ -77,3 +77,6 @@ class Operation(Word, Generic[P, Q, B, A], kw_only=True):
     def writes(self) -> bool:
         """Whether it may change something."""
         return self.method != "get"
+
+
+AnyOperation = Operation[Any, Any, Any, Any]

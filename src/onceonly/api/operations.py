@@ -2,32 +2,27 @@
 
 from typing import Any, Final
 
-from onceonly.api import backups, history, inbox, jobs, messages, operating, upkeep, watching
+from onceonly.api import backups, history, jobs, messages, operating, upkeep, watching
 from onceonly.api.agreement_operations import AGREEMENT_OPERATIONS
 from onceonly.api.alert_operations import ALERT_OPERATIONS
 from onceonly.api.bulk_operations import BULK_OPERATIONS
 from onceonly.api.counts import COUNTS
 from onceonly.api.event_operations import LIST_EVENTS
 from onceonly.api.folder_operations import LIST_FOLDERS
+from onceonly.api.inbox_operations import INBOX_OPERATIONS
 from onceonly.api.key_operations import KEY_OPERATIONS
 from onceonly.api.operation import (
-    ANY,
     ARROW,
-    BYTES,
     FORM,
     JSON,
     LINES,
     TEXT,
-    A,
-    B,
+    AnyOperation,
     Nothing,
     Operation,
-    P,
 )
 from onceonly.api.report_operations import REPORT_OPERATIONS
 from onceonly.api.webhook_operations import WEBHOOK_OPERATIONS
-from onceonly.api.words import ProcessingState
-from onceonly.message.word import Word
 
 _UNSENDABLE = ("AmbiguousAgreement", "UnknownAgreement", "UnknownPartner", "TooManyPayloads")
 _SUBMIT = (
@@ -230,155 +225,6 @@ DROP_JOB: Final = Operation(
     answer_type=jobs.Dropped,
     refusals=("NotFound", "StoreFull"),
 )
-LIST_INBOX: Final = Operation(
-    name="listInbox",
-    method="get",
-    path="/v1/inbox",
-    summary="Received messages above an offset, in order; waits up to `wait` seconds for one. "
-    "`payloads=inline` adds their bytes; as an Arrow stream (Accept), they are in it",
-    path_type=Nothing,
-    query_type=inbox.InboxQuery,
-    body_type=Nothing,
-    answer_type=inbox.InboxPage,
-    media=(JSON, ARROW),
-)
-REPORT_RANGE: Final = Operation(
-    name="reportProcessingOfRange",
-    method="post",
-    path="/v1/inbox/processing",
-    summary="Report a processing state for all messages above `after` up to the offset `up_to`; "
-    "what has come further stays as it is",
-    path_type=Nothing,
-    query_type=Nothing,
-    body_type=inbox.ProcessingRange,
-    answer_type=inbox.Moved,
-    refusals=("StoreFull",),
-)
-
-
-AnyOperation = Operation[Any, Any, Any, Any]
-
-
-class ItemCalls(Word, kw_only=True):
-    """The calls about one item of the inbox, which is named in three ways."""
-
-    get: Operation[Any, Any, Nothing, inbox.InboxItem]
-    payload: Operation[Any, Any, Nothing, bytes]
-    report: Operation[Any, Any, inbox.Processing, inbox.InboxItem]
-    refuse: Operation[Any, Any, messages.Reason, inbox.InboxItem]
-    redeliver: Operation[Any, Any, inbox.Redeliver, inbox.InboxItem]
-
-    @property
-    def all(self) -> tuple[AnyOperation, ...]:
-        """The five."""
-        return (self.get, self.payload, self.report, self.refuse, self.redeliver)
-
-
-def _of_item(
-    path: str,
-    how: tuple[str, str],
-    path_type: type[P],
-    payload_path_type: type[Word],
-    query_type: type[Word],
-) -> ItemCalls:
-    name, words = how
-    states = ", ".join(ProcessingState.__args__)  # type: ignore[attr-defined]  # because a Literal has them
-    unfound = ("NotFound", "Ambiguous")
-    unreported = (
-        *(*unfound, "UnknownAgreement", "Cancelled", "ProcessingWentBack", "Refused"),
-        "StoreFull",
-    )
-
-    def call(
-        verb: str, tail: str, summary: str, body: type[B], answer: type[A], **more: Any
-    ) -> Operation[Any, Any, B, A]:
-        return Operation(
-            name=f"{verb}{name}",
-            path=f"{path}{tail}",
-            summary=summary,
-            query_type=query_type,
-            body_type=body,
-            answer_type=answer,
-            **{"method": "post", "path_type": path_type, **more},
-        )
-
-    return ItemCalls(
-        get=call(
-            "getItem",
-            "",
-            f"One received message, {words}",
-            Nothing,
-            inbox.InboxItem,
-            method="get",
-            refusals=(*unfound, "Cancelled"),
-        ),
-        payload=call(
-            "getPayload",
-            "/payloads/{n}",
-            f"The bytes of a payload of it, {words}",
-            Nothing,
-            bytes,
-            method="get",
-            path_type=payload_path_type,
-            media=(BYTES, ANY),
-            refusals=unfound,
-        ),
-        report=call(
-            "reportProcessing",
-            "/processing",
-            f"Report the application's processing state of it, {words}: {states}",
-            inbox.Processing,
-            inbox.InboxItem,
-            refusals=unreported,
-        ),
-        refuse=call(
-            "refuse",
-            "/refuse",
-            f"Say that the application will not process it, and why, {words}",
-            messages.Reason,
-            inbox.InboxItem,
-            refusals=unreported,
-        ),
-        redeliver=call(
-            "redeliver",
-            "/redeliver",
-            f"Hand it over to the application once more, {words}: it is in the inbox again, at an "
-            "offset of its own, which the answer has. Nothing is sent",
-            inbox.Redeliver,
-            inbox.InboxItem,
-            statuses=(201,),
-            refusals=(*unfound, "Purged", "Cancelled", "UnknownAgreement", "StoreFull"),
-        ),
-    )
-
-
-BY_OFFSET: Final = _of_item(
-    "/v1/inbox/items/{offset}",
-    ("ByOffset", "by its offset"),
-    inbox.OffsetPath,
-    inbox.OffsetPayloadPath,
-    Nothing,
-)
-BY_QUERY: Final = _of_item(
-    "/v1/inbox/items",
-    (
-        "ByQuery",
-        "by its MessageId, if one item has it alone (409 `Ambiguous` names the offsets)",
-    ),
-    Nothing,
-    inbox.PayloadPath,
-    inbox.WhichItem,
-)
-BY_MESSAGE_ID: Final = _of_item(
-    "/v1/inbox/{message_id}",
-    ("ByMessageId", "by its MessageId, if one item has it alone or `offset` says which"),
-    inbox.ItemPath,
-    inbox.ItemPayloadPath,
-    inbox.WhichOffset,
-)
-ITEM_CALLS: Final = (BY_OFFSET, BY_QUERY, BY_MESSAGE_ID)
-"""The ways to name an item."""
-
 LIST_NOTICES: Final = Operation(
     name="listNotices",
     method="get",
@@ -573,11 +419,7 @@ OPERATIONS: Final[tuple[AnyOperation, ...]] = (
     RELEASE_JOB,
     GET_JOB,
     DROP_JOB,
-    LIST_INBOX,
-    REPORT_RANGE,
-    *BY_OFFSET.all,
-    *BY_QUERY.all,
-    *BY_MESSAGE_ID.all,
+    *INBOX_OPERATIONS,
     LIST_NOTICES,
     LIST_PARTNERS,
     PING_PARTNER,

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 import httpx
 import msgspec
 
-from onceonly.api import operations, upkeep
+from onceonly.api import inbox_operations, operations, upkeep
 from onceonly.api.backups import Backup, BackupPath, StartBackup
 from onceonly.api.configuration import Reloaded, RunningConfiguration
 from onceonly.api.history import JournalQuery, JournalRow
@@ -324,7 +324,7 @@ class Client(
         As many as fit into one answer, in the order of their offsets; the last answer has none.
         """
         query = InboxQuery(after=after, up_to=up_to, limit=limit)
-        return self._arrow(operations.LIST_INBOX.path, query)
+        return self._arrow(inbox_operations.LIST_INBOX.path, query)
 
     def report_range(self, after: int, up_to: int, processing: ProcessingState) -> int:
         """Report a processing state of everything above `after` up to `up_to`.
@@ -332,7 +332,7 @@ class Client(
         Returns how many items it changed. Items that are further already stay as they are.
         """
         body = ProcessingRange(after=after, up_to=up_to, processing=processing)
-        return self._ask(operations.REPORT_RANGE, _NOTHING, _NOTHING, body).moved
+        return self._ask(inbox_operations.REPORT_RANGE, _NOTHING, _NOTHING, body).moved
 
     def payload(self, item: InboxItem, n: int) -> Iterator[bytes]:
         """The bytes of a payload of an inbox item, in pieces."""
@@ -342,12 +342,12 @@ class Client(
     def report(self, item: InboxItem, processing: ProcessingState) -> InboxItem:
         """Report the application's processing state of an inbox item."""
         return self._on_item(
-            operations.BY_MESSAGE_ID.report, item, Processing(processing=processing)
+            inbox_operations.BY_MESSAGE_ID.report, item, Processing(processing=processing)
         )
 
     def refuse(self, item: InboxItem, reason: str) -> InboxItem:
         """Say that the application will not process an inbox item."""
-        return self._on_item(operations.BY_MESSAGE_ID.refuse, item, Reason(reason=reason))
+        return self._on_item(inbox_operations.BY_MESSAGE_ID.refuse, item, Reason(reason=reason))
 
     def _on_item(
         self, operation: Operation[Any, Any, B, InboxItem], item: InboxItem, body: B
@@ -366,10 +366,10 @@ class Client(
         body = Redeliver(reason=reason)
         if message_id is not None:
             query = WhichItem(message_id=message_id, offset=offset)
-            return self._ask(operations.BY_QUERY.redeliver, _NOTHING, query, body)
+            return self._ask(inbox_operations.BY_QUERY.redeliver, _NOTHING, query, body)
         assert offset is not None, "an item has an offset or a MessageId"
         path = OffsetPath(offset=offset)
-        return self._ask(operations.BY_OFFSET.redeliver, path, _NOTHING, body)
+        return self._ask(inbox_operations.BY_OFFSET.redeliver, path, _NOTHING, body)
 
     def find_inbox_item(self, message_id: str) -> InboxItem | None:
         """The inbox item with this MessageId; None where there is none.
@@ -379,7 +379,7 @@ class Client(
         """
         path = ItemPath(message_id=message_id)
         return _none_if_not_found(
-            lambda: self._ask(operations.BY_MESSAGE_ID.get, path, WhichOffset())
+            lambda: self._ask(inbox_operations.BY_MESSAGE_ID.get, path, WhichOffset())
         )
 
     def find_inbox_item_at(self, offset: int) -> InboxItem | None:
@@ -388,12 +388,12 @@ class Client(
         Raises `LocalError` (Cancelled) where its sender took it back.
         """
         path = OffsetPath(offset=offset)
-        return _none_if_not_found(lambda: self._ask(operations.BY_OFFSET.get, path, _NOTHING))
+        return _none_if_not_found(lambda: self._ask(inbox_operations.BY_OFFSET.get, path, _NOTHING))
 
     def get_inbox_item(self, message_id: str, offset: int) -> InboxItem:
         """The inbox item at this offset, which has this MessageId."""
         path, query = ItemPath(message_id=message_id), WhichOffset(offset=offset)
-        return self._ask(operations.BY_MESSAGE_ID.get, path, query)
+        return self._ask(inbox_operations.BY_MESSAGE_ID.get, path, query)
 
     def partners(self) -> Sequence[PartnerPair]:
         """Pairs with every partner."""

@@ -10,7 +10,7 @@ from typing import TypedDict, Unpack
 
 import msgspec
 
-from onceonly.api import counts, operations
+from onceonly.api import counts, inbox_operations, operations
 from onceonly.api.history import JournalCriteria, JournalPage, JournalQuery, JournalRow
 from onceonly.api.inbox import InboxCriteria, InboxItem, InboxPage, InboxQuery
 from onceonly.api.jobs import JobCriteria, JobPage, JobsQuery
@@ -95,7 +95,7 @@ class ListMethods(ABC):
 
     def inbox_page(self, query: InboxQuery) -> InboxPage:
         """A page of the received messages that fit the query."""
-        return self._ask(operations.LIST_INBOX, _NOTHING, query)
+        return self._ask(inbox_operations.LIST_INBOX, _NOTHING, query)
 
     def count_inbox(self, criteria: InboxCriteria | None = None) -> Count:
         """How many received messages fit; `is_more` where the count stopped, at 10,000."""

@@ -20,7 +20,7 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from onceonly import __version__
-from onceonly.api import operations
+from onceonly.api import inbox_operations, operations
 from onceonly.api.event_operations import LIST_EVENTS
 from onceonly.api.events import EventsQuery
 from onceonly.api.keys import CERTIFICATE
@@ -440,7 +440,9 @@ class Console:
         visit = self._visit(request)
         if visit.get("id") is not None:
             return _Forwarded(visit.calls, GET_SENT_PAYLOAD, message.payload_path(visit))
-        return _Forwarded(visit.calls, operations.BY_OFFSET.payload, inbox.payload_path(visit))
+        return _Forwarded(
+            visit.calls, inbox_operations.BY_OFFSET.payload, inbox.payload_path(visit)
+        )
 
     async def _report(self, request: Request) -> Response:
         visit = self._visit(request)

@@ -7,7 +7,7 @@ only the form of that page, posted, makes the call. Knows the API's operations, 
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, Literal
 
-from onceonly.api import operations
+from onceonly.api import inbox_operations, operations
 from onceonly.api.backups import StartBackup
 from onceonly.api.fields import OFFSET_DIGITS_MAX
 from onceonly.api.inbox import OffsetPath, Processing, Redeliver
@@ -232,14 +232,14 @@ def _processing(name: str, state: ProcessingState, **more: Any) -> Deed:
         del reason
         path = OffsetPath(offset=_offset(on))
         body = Processing(processing=state)
-        return await calls.ask(operations.BY_OFFSET.report, path, NOTHING, body)
+        return await calls.ask(inbox_operations.BY_OFFSET.report, path, NOTHING, body)
 
     return Deed(name=name, subject="item", ask=asked, **more)
 
 
 async def _refuse(calls: Calls, on: str, reason: str | None) -> Any:
     path = OffsetPath(offset=_offset(on))
-    return await calls.ask(operations.BY_OFFSET.refuse, path, NOTHING, Reason(reason=reason))
+    return await calls.ask(inbox_operations.BY_OFFSET.refuse, path, NOTHING, Reason(reason=reason))
 
 
 BEGIN: Final = _processing(
@@ -277,7 +277,7 @@ REFUSE: Final = Deed(
 
 async def _redeliver(calls: Calls, on: str, reason: str | None) -> Any:
     path, body = OffsetPath(offset=_offset(on)), Redeliver(reason=reason or "")
-    return await calls.ask(operations.BY_OFFSET.redeliver, path, NOTHING, body)
+    return await calls.ask(inbox_operations.BY_OFFSET.redeliver, path, NOTHING, body)
 
 
 REDELIVER: Final = Deed(

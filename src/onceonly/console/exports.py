@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any, Final, get_args
 
 from onceonly import export
-from onceonly.api import operations
+from onceonly.api import inbox_operations, operations
 from onceonly.console.calls import NOTHING
 from onceonly.console.page import Visit
 from onceonly.console.pages import inbox, journal, messages
@@ -28,7 +28,7 @@ async def _messages(visit: Visit, after: int) -> Rows:
 
 async def _inbox(visit: Visit, after: int) -> Rows:
     query = inbox.query_of(visit, after=after, limit=EXPORT_PAGE)
-    page = await visit.calls.ask(operations.LIST_INBOX, NOTHING, query)
+    page = await visit.calls.ask(inbox_operations.LIST_INBOX, NOTHING, query)
     return page.items, page.next_after
 
 

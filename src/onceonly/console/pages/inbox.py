@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from onceonly.api import operations
+from onceonly.api import inbox_operations, operations
 from onceonly.api.history import JournalQuery
 from onceonly.api.inbox import InboxQuery, OffsetPath, OffsetPayloadPath
 from onceonly.console import choices
@@ -38,7 +38,7 @@ def query_of(visit: Visit, *, after: int, limit: int) -> InboxQuery:
 async def inbox(visit: Visit) -> Shown:
     """A page of received messages; all, or those in one processing state."""
     query = query_of(visit, after=visit.number("after"), limit=ROWS)
-    page = await visit.calls.ask(operations.LIST_INBOX, NOTHING, query)
+    page = await visit.calls.ask(inbox_operations.LIST_INBOX, NOTHING, query)
     processing = () if query.processing is None else ("--processing", query.processing)
     return Shown(
         template="inbox.html",
@@ -52,7 +52,7 @@ async def inbox(visit: Visit) -> Shown:
             "columns": chosen(visit, COLUMNS),
             "chips": tuple(PROCESSING_STATES),
         },
-        twin=twin_of(operations.LIST_INBOX, NOTHING, query),
+        twin=twin_of(inbox_operations.LIST_INBOX, NOTHING, query),
         command=command("onceonly", "inbox", "list", "--newest", *processing),
         is_live=not query.after,
     )
@@ -61,7 +61,7 @@ async def inbox(visit: Visit) -> Shown:
 async def item(visit: Visit) -> Shown:
     """One received message."""
     path = OffsetPath(offset=visit.number("offset"))
-    found = await visit.calls.ask(operations.BY_OFFSET.get, path, NOTHING)
+    found = await visit.calls.ask(inbox_operations.BY_OFFSET.get, path, NOTHING)
     about = JournalQuery(message_id=found.message_id)
     rows = await visit.calls.ask(operations.LIST_JOURNAL, NOTHING, about)
     steps, left_out = steps_of(rows.records)
@@ -75,7 +75,7 @@ async def item(visit: Visit) -> Shown:
             "ahead": (),
             "deeds": choices.of_item(found),
         },
-        twin=twin_of(operations.BY_OFFSET.get, path, NOTHING),
+        twin=twin_of(inbox_operations.BY_OFFSET.get, path, NOTHING),
         command=command("onceonly", "message", "trace", found.message_id),
     )
 

@@ -15,10 +15,9 @@ from starlette.datastructures import UploadFile
 from starlette.requests import Request
 from starlette.responses import Response
 
-from onceonly.api import history, inbox, messages, operating, operations
+from onceonly.api import history, messages, operating, operations
 from onceonly.api.fields import WAIT_S_MAX
 from onceonly.api.history import JournalQuery
-from onceonly.api.inbox import InboxQuery, Processing, ProcessingRange, Redeliver
 from onceonly.api.messages import (
     Header,
     MessagePath,
@@ -37,13 +36,13 @@ from onceonly.api.operating import (
     Resume,
 )
 from onceonly.api.operation import ARROW, JSON, Nothing, Operation
-from onceonly.api.operations import ITEM_CALLS, OPERATIONS
+from onceonly.api.operations import OPERATIONS
 from onceonly.gateway import shapes
 from onceonly.gateway.api.access import Access
 from onceonly.gateway.api.agreement_calls import AgreementCalls
 from onceonly.gateway.api.alert_calls import AlertCalls
 from onceonly.gateway.api.answers import Answer, Bytes, Json, ascii_json, refusal
-from onceonly.gateway.api.arrow import inbox_stream, journal_stream
+from onceonly.gateway.api.arrow import journal_stream
 from onceonly.gateway.api.backup_calls import BackupCalls
 from onceonly.gateway.api.bounds import announced, read_on, read_whole
 from onceonly.gateway.api.bulk_calls import BulkCalls
@@ -54,17 +53,15 @@ from onceonly.gateway.api.failures import ON_FAILURE
 from onceonly.gateway.api.folder_calls import FolderCalls
 from onceonly.gateway.api.forms import HEADER_BYTES_MAX, HEADER_PART, form_of
 from onceonly.gateway.api.gate import Gate, caller_of
+from onceonly.gateway.api.inbox_calls import InboxCalls, wants_arrow
 from onceonly.gateway.api.job_calls import JobCalls
 from onceonly.gateway.api.key_calls import KeyCalls
 from onceonly.gateway.api.list_calls import (
     ListCalls,
-    inbox_page_filter,
     incident_filter,
-    is_searched,
     journal_filter,
     notice_filter,
     paged,
-    up_to,
 )
 from onceonly.gateway.api.openapi import openapi_document
 from onceonly.gateway.api.ownership import Ownership, owned, unknown_message
@@ -76,23 +73,21 @@ from onceonly.gateway.api.reading import (
     key_of,
     line_of,
     needed_reason,
-    page_limit,
     submission_of,
     too_large,
 )
 from onceonly.gateway.api.reload_calls import ReloadCalls
 from onceonly.gateway.api.report_calls import ReportCalls
-from onceonly.gateway.api.sent_calls import SentCalls, payload_answer
+from onceonly.gateway.api.sent_calls import SentCalls
 from onceonly.gateway.api.served import Served
-from onceonly.gateway.api.serving import Asked, Call, calls_of, item_of, serves
+from onceonly.gateway.api.serving import Asked, Call, calls_of, serves
 from onceonly.gateway.api.webhook_calls import WebhookCalls
 from onceonly.gateway.application.submissions import Part, Submission
 from onceonly.message.errors import LocalError
 from onceonly.message.identity import Pair
 from onceonly.message.word import changed
 from onceonly.protocol.events import Settlement
-from onceonly.protocol.receiving import ProcessingState
-from onceonly.store.contract.entries import InboxItem, Incident, Notice, PairView, Role
+from onceonly.store.contract.entries import Incident, Notice, PairView, Role
 from onceonly.store.contract.listing import Listing
 from onceonly.store.contract.store import Snapshot
 from onceonly.store.spool import Sink
@@ -109,6 +104,7 @@ READERS_MAX = 4
 
 class Api(
     ListCalls,
+    InboxCalls,
     JobCalls,
     BackupCalls,
     AgreementCalls,
@@ -351,102 +347,6 @@ class Api(
         await self._served.operations.inquire(message_id)
         return Json(self._message(message_id), status_code=202)
 
-    @serves(operations.LIST_INBOX)
-    async def list_inbox(
-        self, asked: Asked[Nothing, InboxQuery, Nothing]
-    ) -> Answer[inbox.InboxPage]:
-        """Received messages above an offset, with their payloads where that is asked for."""
-        query = asked.query
-        if _wants_arrow(asked.request) or query.payloads == "inline":
-            self._gate.check_scope(asked.caller, "payloads", asked.request)
-        wait_s = min(query.wait, WAIT_S_MAX)
-        if is_searched(query) or asked.caller.agreement_ids is not None:
-            wanted = owned(inbox_page_filter(query), asked.caller)
-            found = await self._served.inbox.search(wanted, wait_s, self._readers)
-        else:
-            limit = max(1, min(page_limit(query.limit), query.up_to - query.after))
-            items = await self._served.inbox.read(query.after, limit, wait_s)
-            found = Listing(items, items[-1].offset if len(items) == limit else None)
-        found = up_to(query, found)
-        async with self._readers:
-            return await asyncio.to_thread(self._inbox_page, asked, found)
-
-    def _inbox_page(
-        self, asked: Asked[Nothing, InboxQuery, Nothing], page: Listing[InboxItem]
-    ) -> Answer[inbox.InboxPage]:
-        items = page.items
-        if _wants_arrow(asked.request):
-            stream = inbox_stream(self._served.inbox.with_payloads(items))
-            return Bytes(stream, media_type=ARROW)
-        if asked.query.payloads == "inline":
-            found = self._served.inbox.with_payloads(items)
-            shown = tuple(shapes.whole_inbox_shape(one, self._name_of) for one in found)
-        else:
-            shown = tuple(shapes.inbox_shape(one, self._name_of) for one in items)
-        last_offset, store_id = self._served.inbox.last_offset(), self._store_id()
-        shown_page = inbox.InboxPage(
-            items=shown,
-            last_offset=last_offset,
-            store_id=store_id,
-            next_after=page.next_after,
-            is_cut=page.is_cut,
-        )
-        return Json(shown_page)
-
-    @serves(operations.REPORT_RANGE)
-    async def post_processing_range(
-        self, asked: Asked[Nothing, Nothing, ProcessingRange]
-    ) -> Answer[inbox.Moved]:
-        """The application's processing state of everything up to an offset."""
-        body = asked.body
-        processing = ProcessingState(body.processing)
-        own = asked.caller.agreement_ids
-        moved = await self._served.inbox.report_range(body.after, body.up_to, processing, own)
-        return Json(inbox.Moved(moved=moved))
-
-    @serves(*(calls.get for calls in ITEM_CALLS))
-    def get_inbox_item(self, asked: Asked[Any, Any, Nothing]) -> Answer[inbox.InboxItem]:
-        """One received message, by its offset or by a MessageId that it alone has."""
-        item = self._served.inbox.get(*item_of(asked), asked.caller.agreement_ids)
-        return Json(shapes.inbox_shape(item, self._name_of))
-
-    @serves(*(calls.payload for calls in ITEM_CALLS))
-    def get_payload(self, asked: Asked[Any, Any, Nothing]) -> Answer[bytes]:
-        """The bytes of one payload."""
-        message_id, offset = item_of(asked)
-        own = asked.caller.agreement_ids
-        stored = self._served.inbox.payload(message_id, asked.path.n, offset, own)
-        return payload_answer(stored, self._served.spool)
-
-    @serves(*(calls.report for calls in ITEM_CALLS))
-    async def post_processing(self, asked: Asked[Any, Any, Processing]) -> Answer[inbox.InboxItem]:
-        """The application's processing state."""
-        processing = ProcessingState(asked.body.processing)
-        message_id, offset = item_of(asked)
-        item = await self._served.inbox.report(
-            message_id, processing, offset, asked.caller.agreement_ids
-        )
-        return Json(shapes.inbox_shape(item, self._name_of))
-
-    @serves(*(calls.refuse for calls in ITEM_CALLS))
-    async def refuse_message(self, asked: Asked[Any, Any, Reason]) -> Answer[inbox.InboxItem]:
-        """The application will not process a message."""
-        reason = asked.body.reason or "refused by the application"
-        message_id, offset = item_of(asked)
-        item = await self._served.inbox.refuse(
-            message_id, reason, offset, asked.caller.agreement_ids
-        )
-        return Json(shapes.inbox_shape(item, self._name_of))
-
-    @serves(*(calls.redeliver for calls in ITEM_CALLS))
-    async def redeliver(self, asked: Asked[Any, Any, Redeliver]) -> Answer[inbox.InboxItem]:
-        """The application has lost a message, and is to get it once more."""
-        reason = needed_reason(asked.body.reason)
-        item = await self._served.inbox.hand_over_again(
-            *item_of(asked), asked.caller.agreement_ids, actor=asked.actor, reason=reason
-        )
-        return Json(shapes.inbox_shape(item), status_code=201)
-
     @serves(operations.LIST_NOTICES)
     def list_notices(
         self, asked: Asked[Nothing, NoticesQuery, Nothing]
@@ -539,7 +439,7 @@ class Api(
             page = Listing([row for row in rows if asked.caller.owns(row.agreement_id)], None)
         else:
             page = self._snapshot.search(owned(paged(journal_filter(query), query), asked.caller))
-        if _wants_arrow(asked.request):
+        if wants_arrow(asked.request):
             return Bytes(journal_stream(page.items), media_type=ARROW)
         shown = history.JournalPage(
             records=tuple(shapes.record_shape(row, self._name_of) for row in page.items),
@@ -589,10 +489,6 @@ class Api(
         """The description of this API."""
         del asked
         return Bytes(self._documents[self._served.keys.are_needed], media_type=JSON)
-
-
-def _wants_arrow(request: Request) -> bool:
-    return ARROW in request.headers.get("accept", "")
 
 
 def _concerned(snapshot: Snapshot, incident: Incident) -> dict[str, int] | None:
