@@ -9,12 +9,11 @@ from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from msgspec.structs import asdict
 from nemesis_gateways import Exchange, Gateway, Payload, read_inbox
 
 from onceonly.api.history import JournalRow
 from onceonly.client import Client
-from onceonly.journal.record import CHAIN_START, Record, chain
+from onceonly.journal.record import CHAIN_START, COLUMNS, Record, chain
 from onceonly.message.event import Event
 from onceonly.store.sqlite.store import open_sqlite
 
@@ -63,7 +62,7 @@ def fetch_journal(client: Client) -> list[Record]:
 def _to_record(row: JournalRow) -> Record:
     since_1970 = datetime.fromisoformat(row.at) - datetime(1970, 1, 1, tzinfo=UTC)
     at = since_1970 // timedelta(microseconds=1)
-    return Record(**{**asdict(row), "at": at})
+    return Record(**{**{name: getattr(row, name) for name in COLUMNS}, "at": at})
 
 
 def read_journal(gateway: Gateway) -> list[Record]:
