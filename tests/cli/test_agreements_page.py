@@ -98,10 +98,10 @@ async def test_a_difference_has_an_exit_code_of_its_own(run, gateway):
 
 async def test_what_would_refuse_a_reload_is_said(run, gateway):
     """A key that takes a restart is a difference too."""
-    edit(gateway, "[gateway]\n", "[gateway]\npublish_interval = 7\n")
+    edit(gateway, "[gateway]\n", "[gateway]\nbackups = 'elsewhere'\n")
     result = await run("agreement", "diff")
     assert result.exit_code == Exit.DIFFERENCES
-    assert "refused: [gateway] publish_interval needs a restart" in result.stderr
+    assert "refused: [gateway] backups needs a restart" in result.stderr
 
 
 async def test_a_file_is_checked_without_a_gateway(tmp_path, peer):
