@@ -1,6 +1,8 @@
 """The binding of method Transport: a real broker, killed where it hurts."""
 
 import asyncio
+import os
+import signal
 from contextlib import asynccontextmanager
 
 import aio_pika
@@ -278,6 +280,24 @@ async def test_what_was_not_acknowledged_is_delivered_again(broker, queue):
     receive = Deliveries()
     async with consuming(broker, queue, receive):
         assert await receive.next() == b"an order"
+
+
+async def test_a_broker_that_is_silent_holds_up_no_close(broker, queue):
+    """A process that was stopped keeps its connections, and answers nothing on them."""
+    limits = changed(HASTY, close_timeout_s=0.05)
+    receive = Deliveries()
+    consumer = consume_amqp(broker.uri(f"queue={queue}"), receive, limits=limits)
+    async with publishing(limits) as transport:
+        await asyncio.wait_for(consumer.consuming.wait(), PATIENCE_S)
+        await transport.send(package(broker, queue))
+        await receive.next()
+        os.killpg(broker.session, signal.SIGSTOP)
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                await consumer.close(0.0)
+                await transport.close()
+        finally:
+            os.killpg(broker.session, signal.SIGCONT)
 
 
 async def test_a_delivery_whose_connection_was_lost_is_left_to_the_next_one(broker, queue):

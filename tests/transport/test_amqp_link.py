@@ -4,11 +4,15 @@ import asyncio
 import gc
 import logging
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager, suppress
 
-from onceonly.transport.broker.address import Broker
+from onceonly.transport.broker.address import Broker, read_queue_address
+from onceonly.transport.broker.consumer import AmqpConsumer
 from onceonly.transport.broker.link import LINK_ERRORS, AmqpAccess, AmqpLimits, connect
+from onceonly.transport.transport import Answer, Request
+
+PATIENCE_S = 10.0
 
 
 @contextmanager
@@ -42,3 +46,28 @@ def test_a_connection_that_failed_is_collected_in_any_thread(caplog):
         warnings.simplefilter("always")
         asyncio.run(fail_and_collect())
     assert [str(warning.message) for warning in said] == []
+
+
+def test_a_consumer_closes_though_its_cancellation_is_swallowed():
+    """A library may answer a cancellation with an error of its own, after which all goes on."""
+
+    async def close_in_a_pause() -> None:
+        begun = asyncio.Event()
+
+        async def pause(_: float) -> None:
+            is_first = not begun.is_set()
+            begun.set()
+            with suppress(*[asyncio.CancelledError] if is_first else []):
+                await asyncio.Event().wait()
+
+        address = read_queue_address("amqp://127.0.0.1:1/?queue=orders")
+        consumer = AmqpConsumer(address, receive_nothing, pause=pause)
+        await begun.wait()
+        async with asyncio.timeout(PATIENCE_S):
+            await consumer.close()
+
+    asyncio.run(close_in_a_pause())
+
+
+async def receive_nothing(request: Request, pieces: AsyncIterator[bytes]) -> Answer:
+    raise AssertionError(request, pieces)

@@ -23,7 +23,7 @@ from aiormq.abc import DeliveredMessage
 
 from onceonly.message.errors import LocalError
 from onceonly.transport.broker.address import Broker, PublishAddress, read_publish_address
-from onceonly.transport.broker.link import LINK_ERRORS, AmqpAccess, AmqpLimits, connect
+from onceonly.transport.broker.link import LINK_ERRORS, AmqpAccess, AmqpLimits, connect, let_go
 from onceonly.transport.transport import Body, Outcome, Outgoing, Transmission
 
 DEFAULT_LIMITS = AmqpLimits()
@@ -101,7 +101,7 @@ class AmqpTransport:
         links = tuple(self._links.values())
         self._links.clear()
         for link in links:
-            await link.connection.close()
+            await let_go(link.connection, self._limits)
 
     async def _reach(self, address: PublishAddress) -> tuple[_Link, AbstractExchange]:
         """The exchange over a live channel. Raises one of `LINK_ERRORS`."""
@@ -128,7 +128,7 @@ class AmqpTransport:
             raise ConnectionError("the transport is closed")
         stale = self._links.pop(broker, None)
         if stale is not None:
-            await stale.connection.close()
+            await let_go(stale.connection, self._limits)
         connection = await connect(broker, self._access, self._limits)
         channel = await connection.channel(publisher_confirms=True, on_return_raises=False)
         self._links[broker] = _Link(connection, channel)
@@ -145,7 +145,7 @@ class AmqpTransport:
             return Transmission(Outcome.REFUSED, bytes_left=True, detail="the broker refused it")
         except LINK_ERRORS as error:
             if not link.is_usable:
-                await link.connection.close()
+                await let_go(link.connection, self._limits)
             return Transmission(Outcome.UNKNOWN, bytes_left=True, detail=_text(error))
         if isinstance(confirmed, DeliveredMessage):
             return Transmission(Outcome.REFUSED, bytes_left=True, detail="no queue takes it")

@@ -8,17 +8,20 @@ be stored is rejected, so that the dead-letter exchange of the queue, if it has 
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import suppress
+from typing import Final
 
 from aio_pika.abc import AbstractConnection, AbstractIncomingMessage, AbstractQueue
 from aio_pika.exceptions import ChannelNotFoundEntity
 
 from onceonly.transport.broker.address import QueueAddress, read_queue_address
-from onceonly.transport.broker.link import LINK_ERRORS, AmqpAccess, AmqpLimits, connect
+from onceonly.transport.broker.link import LINK_ERRORS, AmqpAccess, AmqpLimits, connect, let_go
 from onceonly.transport.transport import Receive, Request, TransferBroken
 
 DEFAULT_LIMITS = AmqpLimits()
 DEFAULT_ACCESS = AmqpAccess()
+
+CANCEL_AGAIN_S: Final = 0.1
+"""How long a task that was cancelled may go on before it is cancelled again."""
 
 NOT_NOW = frozenset((429, 503, 507))
 """Answers of the gateway after which the same delivery may succeed later."""
@@ -61,16 +64,18 @@ class AmqpConsumer:
         self._is_closing = True
         if self._takings:
             await asyncio.wait(tuple(self._takings), timeout=grace_s)
-        self._running.cancel()
-        await asyncio.wait((self._running,))
+        # More than once: the library may make an error of the link out of a cancellation.
+        while not self._running.done():
+            self._running.cancel()
+            await asyncio.wait((self._running,), timeout=CANCEL_AGAIN_S)
         for task in self._takings:
             task.cancel()
         if self._connection is not None:
-            await self._connection.close()
+            await let_go(self._connection, self._limits)
 
     async def _run(self) -> None:
         failures = 0
-        while True:
+        while not self._is_closing:
             try:
                 self._connection = await connect(self._address.broker, self._access, self._limits)
                 failures = 0
@@ -88,8 +93,7 @@ class AmqpConsumer:
     async def _let_go(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
-            with suppress(*LINK_ERRORS):
-                await connection.close()
+            await let_go(connection, self._limits)
 
     async def _consume(self, connection: AbstractConnection) -> None:
         """Take deliveries until the channel is lost."""

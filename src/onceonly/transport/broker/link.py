@@ -5,8 +5,10 @@ aio-pika; its self-healing connections are not used, since they would hide from 
 happened to a message that was under way.
 """
 
+import asyncio
 import logging
 import ssl
+from contextlib import suppress
 
 import aio_pika
 from aio_pika.abc import AbstractConnection
@@ -40,6 +42,8 @@ class AmqpLimits(Word):
     """Waits before a consumer connects again; the last one repeats."""
     return_pause_s: float = 5.0
     """Wait before a delivery that cannot be stored now is given back to the broker."""
+    close_timeout_s: float = 2.0
+    """How long a broker may take to say that a connection is closed; then it is left."""
 
 
 class AmqpAccess(Word):
@@ -82,3 +86,10 @@ async def connect(broker: Broker, access: AmqpAccess, limits: AmqpLimits) -> Abs
         timeout=limits.connect_timeout_s,
         connection_class=_Connection,
     )
+
+
+async def let_go(connection: AbstractConnection, limits: AmqpLimits) -> None:
+    """Close the connection. A broker that does not answer holds nobody up."""
+    with suppress(*LINK_ERRORS):
+        async with asyncio.timeout(limits.close_timeout_s):
+            await connection.close()
