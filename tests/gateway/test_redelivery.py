@@ -299,6 +299,20 @@ async def test_its_sender_cannot_take_back_what_was_handed_over_again(tmp_path, 
 
 
 @pytest.mark.parametrize("terms", [{"reports_processing": True}])
+async def test_nor_what_was_refused_and_handed_over_again(tmp_path, peer, terms):
+    """The application works on the repetition of what it had refused (I44, R-08)."""
+    async with running(tmp_path, peer, terms=terms) as gateway:
+        await came(gateway, peer)
+        await gateway.call("POST", f"{ITEM.format(1)}/refuse", json=WHY)
+        await again(gateway)
+        await ask(peer, "CancelRequest", M)
+        await gateway.until_row(Event.REPORT_SENT)
+        assert gateway.rows(Event.CANCEL_CONFIRMED) == []
+        assert (await say(gateway, 2, "complete")).status == 200
+        assert (await again(gateway, 2))["offset"] == 3
+
+
+@pytest.mark.parametrize("terms", [{"reports_processing": True}])
 async def test_what_its_sender_took_back_stays_away(tmp_path, peer, terms):
     """The sender was told that it is never processed."""
     async with running(tmp_path, peer, terms=terms) as gateway:
