@@ -59,6 +59,22 @@ async def test_the_message_is_in_the_inbox_once_more(gateway, peer):
     assert (await again(gateway, 2))["first_offset"] == 1
 
 
+@pytest.mark.parametrize("path", [f"/v1/inbox/{M}{{}}", f"/v1/inbox/items{{}}?message_id={M}"])
+async def test_a_message_id_means_the_newest_item(gateway, peer, path):
+    """Hand-overs of one message leave no doubt which message is meant."""
+    await came(gateway, peer)
+    item = await again(gateway)
+    assert await gateway.get(path.format("")) == item
+    assert (await gateway.api.get(path.format("/payloads/0"))).status_code == 200
+    body = {"processing": "complete"}
+    done = await gateway.call("POST", path.format("/processing"), json=body)
+    assert (done.json["offset"], done.json["processing"]) == (2, "complete")
+    assert (await gateway.get(ITEM.format(1)))["processing"] == "complete"
+    await again(gateway)
+    refusal = await gateway.call("POST", path.format("/refuse"), json=WHY)
+    assert (refusal.status, refusal.json["offset"]) == (200, 3)
+
+
 async def test_the_journal_says_who_asked_and_why(gateway, peer):
     """One row for the wish, with actor and reason, and one for the hand-over, as the first has."""
     await came(gateway, peer)

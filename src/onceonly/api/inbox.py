@@ -53,13 +53,13 @@ class PayloadPath(Word, kw_only=True):
 
 
 class WhichOffset(Word, kw_only=True, omit_defaults=True):
-    """Which of several items with one MessageId."""
+    """Which of several items with one MessageId; if it is not said, the newest of the message."""
 
     offset: Number | None = None
 
 
 class WhichItem(WhichOffset, kw_only=True, omit_defaults=True):
-    """The item, by a MessageId that no other has, or with its offset."""
+    """The item, by a MessageId that no other message has, or with its offset."""
 
     message_id: str = "items"
 

@@ -148,7 +148,7 @@ BY_QUERY: Final = _of_item(
     "/v1/inbox/items",
     (
         "ByQuery",
-        "by its MessageId, if one item has it alone (409 `Ambiguous` names the offsets)",
+        "by its MessageId, if one message has it alone (409 `Ambiguous` names the offsets)",
     ),
     Nothing,
     inbox.PayloadPath,
@@ -156,7 +156,7 @@ BY_QUERY: Final = _of_item(
 )
 BY_MESSAGE_ID: Final = _of_item(
     "/v1/inbox/{message_id}",
-    ("ByMessageId", "by its MessageId, if one item has it alone or `offset` says which"),
+    ("ByMessageId", "by its MessageId, if one message has it alone or `offset` says which"),
     inbox.ItemPath,
     inbox.ItemPayloadPath,
     inbox.WhichOffset,

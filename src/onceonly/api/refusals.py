@@ -42,7 +42,7 @@ class Kind(Word):
 REFUSALS: Final = {
     "Ambiguous": Kind(
         409,
-        "Several items of the inbox have this MessageId: address one by its offset; "
+        "Several messages of the inbox have this MessageId: address one by its offset; "
         "`error.offsets` has them.",
     ),
     "AmbiguousAgreement": Kind(

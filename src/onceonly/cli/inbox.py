@@ -153,7 +153,7 @@ def take(client: Client, item: InboxItem, into: Path, output: str) -> None:
     """Report a message in progress and write its payloads to files.
 
     The report goes first: if the sender has taken the message back, the report is refused, and the
-    message must not be processed. If several items have the MessageId, choose one with --offset.
+    message must not be processed. If several messages have the MessageId, choose one with --offset.
     """
     if item.processing == "not-started":
         client.report(item, "in-progress")

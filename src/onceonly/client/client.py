@@ -360,7 +360,7 @@ class Client(
     ) -> InboxItem:
         """Have the message of an inbox item handed over once more; returns the new item.
 
-        The item is named by its offset, or by a MessageId that it alone has. Raises `LocalError`
+        The item is named by its offset, or by a MessageId of one message. Raises `LocalError`
         (NotFound, Ambiguous, Purged, Cancelled, UnknownAgreement).
         """
         body = Redeliver(reason=reason)
@@ -372,10 +372,10 @@ class Client(
         return self._ask(inbox_operations.BY_OFFSET.redeliver, path, _NOTHING, body)
 
     def find_inbox_item(self, message_id: str) -> InboxItem | None:
-        """The inbox item with this MessageId; None where there is none.
+        """The newest inbox item with this MessageId; None where there is none.
 
         Raises `LocalError` (Cancelled) where its sender took it back, and (Ambiguous) where several
-        have it: `facts["offsets"]` of the error says which, for `find_inbox_item_at`.
+        messages have it: `facts["offsets"]` of the error says which, for `find_inbox_item_at`.
         """
         path = ItemPath(message_id=message_id)
         return _none_if_not_found(

@@ -120,9 +120,9 @@ class Inbox:
 
         With `own` it is under one of these agreements, or it is not there.
 
-        A MessageId alone finds an item only if no other item has it: two partners may use the same
-        one, and a BestEffort message may have come twice. Raises `LocalError` (NotFound,
-        Ambiguous).
+        A MessageId alone finds the newest item of the message, if no other message has it: two
+        partners may use the same one, and a BestEffort message may have come twice. Raises
+        `LocalError` (NotFound, Ambiguous).
         """
         snapshot = self._desk.snapshot()
         if offset is None:
@@ -267,6 +267,6 @@ def _only_offset(snapshot: Snapshot, message_id: str, own: Own) -> int:
     if len(offsets) > 1:
         shown = list(offsets[:OFFSETS_SHOWN_MAX])
         said = ", ".join(map(str, shown)) + (" and more" if len(offsets) > len(shown) else "")
-        text = f"several items of the inbox have MessageId {message_id!r}: say which, by its offset"
+        text = f"several messages have MessageId {message_id!r} in the inbox: say which, by offset"
         raise LocalError("Ambiguous", f"{text} ({said})", {"offsets": shown})
     return offsets[0]
