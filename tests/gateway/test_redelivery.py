@@ -179,6 +179,25 @@ async def test_a_reason_is_needed(gateway, peer):
     assert gateway.rows(Event.HANDED_OVER_AGAIN) == []
 
 
+async def test_a_call_that_is_repeated_hands_over_once(gateway, peer):
+    """Whoever says what it has seen is not taken for one that asks anew: a lost answer, two clicks.
+
+    It does not matter by which of its items the message is named.
+    """
+    await came(gateway, peer)
+    path, body = f"{ITEM.format(1)}/redeliver", {**WHY, "after": 1}
+    calls = [gateway.call("POST", path, json=body) for _ in range(2)]
+    first, second = sorted(await asyncio.gather(*calls), key=lambda answer: answer.status)
+    assert first.status == 201
+    assert refused(second) == (409, "AlreadyHandedOver")
+    assert first.json["handed_over_at"][:19] in second.json["error"]["text"]
+    assert "at offset 2;" in second.json["error"]["text"]
+    assert (await gateway.call("POST", path, json={**WHY, "after": 2})).status == 201
+    path = f"{ITEM.format(2)}/redeliver"
+    assert refused(await gateway.call("POST", path, json={**WHY, "after": 2}))[0] == 409
+    assert len(gateway.rows(Event.HANDED_OVER_AGAIN)) == 2
+
+
 async def test_what_is_purged_is_refused_by_name(gateway, peer):
     """With the day: its application has to ask the sender, since nobody here has it."""
     await came(gateway, peer)

@@ -159,10 +159,13 @@ class ProcessingRange(Word, kw_only=True, omit_defaults=True, forbid_unknown_fie
     up_to: Number
 
 
-class Redeliver(Word, kw_only=True, forbid_unknown_fields=True):
+class Redeliver(Word, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """Why the message is to be handed over once more."""
 
     reason: Why
+    after: Number | None = None
+    """The last offset of the inbox that the caller has seen. If the message was handed over again
+    at a later one, the call is refused: it may be a repetition of the call that did it."""
 
 
 class Moved(Word, kw_only=True):

@@ -128,11 +128,15 @@ def _of_item(
             "redeliver",
             "/redeliver",
             f"Hand it over to the application once more, {words}: it is in the inbox again, at an "
-            "offset of its own, which the answer has. Nothing is sent",
+            "offset of its own, which the answer has. Nothing is sent. With `after`, only if that "
+            "was not done since",
             inbox.Redeliver,
             inbox.InboxItem,
             statuses=(201,),
-            refusals=(*unfound, "Purged", "Cancelled", "UnknownAgreement", "StoreFull"),
+            refusals=(
+                *(*unfound, "Purged", "Cancelled", "UnknownAgreement", "AlreadyHandedOver"),
+                "StoreFull",
+            ),
         ),
     )
 

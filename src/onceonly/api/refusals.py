@@ -40,6 +40,11 @@ class Kind(Word):
 
 
 REFUSALS: Final = {
+    "AlreadyHandedOver": Kind(
+        409,
+        "The message was handed over again since the caller looked, perhaps by this same call; "
+        "`error.text` says when, and at which offset.",
+    ),
     "Ambiguous": Kind(
         409,
         "Several messages of the inbox have this MessageId: address one by its offset; "

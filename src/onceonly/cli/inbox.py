@@ -228,7 +228,8 @@ def redeliver(
     if is_about_many(offset or message_id, many, by="--from, --since"):
         act_on_many(client, "redeliver", many, reason=reason, output=output)
         return
-    again = client.redeliver(reason, offset=offset, message_id=message_id)
+    seen = client.inbox_page(InboxQuery(limit=1)).last_offset
+    again = client.redeliver(reason, offset=offset, message_id=message_id, after=seen)
     say(f"handed over again: {_named(again)}")
     print_fields(again, output)
 

@@ -132,7 +132,11 @@ class InboxCalls(ABC):
         """The application has lost a message, and is to get it once more."""
         reason = needed_reason(asked.body.reason)
         item = await self._served.inbox.hand_over_again(
-            *item_of(asked), asked.caller.agreement_ids, actor=asked.actor, reason=reason
+            *item_of(asked),
+            asked.caller.agreement_ids,
+            actor=asked.actor,
+            reason=reason,
+            after=asked.body.after,
         )
         return Json(shapes.inbox_shape(item, self._served.names.name_of), status_code=201)
 

@@ -210,14 +210,17 @@ class Inbox:
         *,
         actor: str,
         reason: str,
+        after: int | None = None,
     ) -> InboxItem:
         """Hand the message of an item over once more; returns the new item.
 
-        Raises `LocalError` (NotFound, Ambiguous, Purged, Cancelled, UnknownAgreement) and
-        `StoreFull`.
+        With `after`, only if that was not done above this offset. Raises `LocalError` (NotFound,
+        Ambiguous, Purged, Cancelled, UnknownAgreement, AlreadyHandedOver) and `StoreFull`.
         """
         found = await asyncio.to_thread(self._find_or_miss, message_id, offset, own)
-        step = partial(steps.hand_over_again, offset=found.offset, actor=actor, reason=reason)
+        step = partial(
+            steps.hand_over_again, offset=found.offset, actor=actor, reason=reason, after=after
+        )
         item = await self._desk.transact(step)
         self._growth.announce()
         return item
