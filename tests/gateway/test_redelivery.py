@@ -272,10 +272,31 @@ async def test_a_selection_of_the_inbox_is_handed_over_again(gateway, peer):
 
 
 async def test_a_message_that_is_there_twice_is_selected_once(gateway, peer):
-    """By its first hand-over, which stands for all of them."""
+    """By its newest hand-over, in the place of the first."""
     await came(gateway, peer, *NAMES)
     await again(gateway, 3)
-    assert (await prepared(gateway))["items"] == 7
+    found = await prepared(gateway)
+    assert found["items"] == 7
+    assert [one["offset"] for one in found["items_of_inbox"]] == [1, 2, 8, 4, 5]
+
+
+async def test_it_is_selected_by_the_item_that_fits(gateway, peer):
+    """The others do not count: neither those that do not fit, nor one that is purged."""
+    await came(gateway, peer, "m-1", "m-2")
+    await say(gateway, 1, "complete")
+    for _ in range(2):
+        await again(gateway)
+    await say(gateway, 4, "complete")
+    not_started = await prepared(gateway, processing="not-started")
+    assert [one["offset"] for one in not_started["items_of_inbox"]] == [3, 2]
+    complete = await prepared(gateway, processing="complete")
+    assert [one["offset"] for one in complete["items_of_inbox"]] == [4]
+    await again(gateway)
+    await gateway.parts.desk.transact(
+        lambda txn, ground: txn.purge_inbound(ground.now.at + 10**15, 9)
+    )
+    assert [one["offset"] for one in (await gateway.get("/v1/inbox"))["items"]] == [2, 3, 5]
+    assert [one["offset"] for one in (await prepared(gateway))["items_of_inbox"]] == [5, 2]
 
 
 async def test_a_selection_does_not_grow_by_what_it_causes(gateway, peer, monkeypatch):

@@ -29,7 +29,7 @@ class PrepareBulk(Word, kw_only=True, omit_defaults=True, forbid_unknown_fields=
     do: BulkAction
     where: Where | UnsetType = UNSET
     inbox: WhereInInbox | UnsetType = UNSET
-    """Of a message that was handed over again, only its first hand-over is selected."""
+    """Of a message that was handed over again, only the newest item that fits is selected."""
     reason: Why
 
 

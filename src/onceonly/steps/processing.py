@@ -38,7 +38,7 @@ def begin(txn: Transaction, ground: Ground, item: InboxItem) -> None:
     Also if it had refused it: its sender cannot take back what is handed over after that (R-08).
     Raises `LocalError` (UnknownAgreement).
     """
-    _carry(txn, ground, _first_offset(item), ProcessingState.IN_PROGRESS, is_also_of_refused=True)
+    _carry(txn, ground, first_offset(item), ProcessingState.IN_PROGRESS, is_also_of_refused=True)
 
 
 def attempt_of(item: InboxItem) -> int | None:
@@ -102,7 +102,7 @@ def standing_of(snapshot: Snapshot, item: InboxItem) -> InboxStanding:
     standing = snapshot.find_inbox_standing(item.offset)
     if standing is None:
         raise not_found(item.message.message_id, item.offset)
-    first = snapshot.find_inbox_standing(_first_offset(item))
+    first = snapshot.find_inbox_standing(first_offset(item))
     if first is not None and first.status is InboundStatus.CANCELLED:
         return changed(standing, status=InboundStatus.CANCELLED)
     return standing
@@ -165,7 +165,8 @@ def _carry(
         _put(txn, ground, first, processing, _reported(standing, processing))
 
 
-def _first_offset(item: InboxItem) -> int:
+def first_offset(item: InboxItem) -> int:
+    """Where in the inbox the message of the item was first: one for all of its hand-overs."""
     return item.offset if item.repeats is None else item.repeats.first_offset
 
 
