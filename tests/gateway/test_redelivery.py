@@ -299,6 +299,22 @@ async def test_it_is_selected_by_the_item_that_fits(gateway, peer):
     assert [one["offset"] for one in (await prepared(gateway))["items_of_inbox"]] == [5, 2]
 
 
+async def test_what_was_refused_is_selected_only_by_that_word(gateway, peer):
+    """Its sender may have been told that it is not processed; so with a repetition of it."""
+    await came(gateway, peer, "m-1", "m-2", "m-3")
+    await gateway.call("POST", f"{ITEM.format(1)}/refuse", json=WHY)
+    await again(gateway)
+    await say(gateway, 3, "complete")
+    await gateway.call(
+        "POST", f"{ITEM.format((await again(gateway, 3))['offset'])}/refuse", json=WHY
+    )
+    found = await prepared(gateway, processing="not-started")
+    assert [one["offset"] for one in found["items_of_inbox"]] == [2]
+    found = await prepared(gateway, refused=True, processing="not-started")
+    assert [one["offset"] for one in found["items_of_inbox"]] == [4, 2, 5]
+    assert found["inbox"] == {"refused": True, "processing": "not-started"}
+
+
 async def test_a_selection_does_not_grow_by_what_it_causes(gateway, peer, monkeypatch):
     """What another such action puts there meanwhile is not among it: it would have no end."""
     monkeypatch.setattr(pace, "PAGE", 2)

@@ -302,7 +302,8 @@ REDELIVER: Final = Deed(
     effect="The message is in the inbox once more, at a new offset, for an application that has "
     "lost it. Nothing is sent, and partners notice nothing.",
     risk="The application does the work of this message once more, each time that you do this. If "
-    "it had not lost the message, the document counts twice there.",
+    "it had not lost the message, the document counts twice there. If it had refused the message, "
+    "the sender may have been told that it is not processed.",
     is_grave=True,
     reason="needed",
     command='onceonly inbox redeliver --offset {on} --reason "{reason}"',

@@ -108,6 +108,12 @@ def standing_of(snapshot: Snapshot, item: InboxItem) -> InboxStanding:
     return standing
 
 
+def was_refused(snapshot: Snapshot, item: InboxItem) -> bool:
+    """Whether the application refused this hand-over of the message, or the first one."""
+    standings = map(snapshot.find_inbox_standing, (item.offset, first_offset(item)))
+    return any(one is not None and one.is_refused for one in standings)
+
+
 def not_found(message_id: str | None, offset: int | None) -> LocalError:
     """The error for an item that does not exist."""
     named = "message" if message_id is None else f"message {message_id!r}"

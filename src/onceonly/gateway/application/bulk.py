@@ -20,7 +20,7 @@ from onceonly.message.word import changed
 from onceonly.steps import bulk as steps
 from onceonly.steps.ground import Ground
 from onceonly.steps.leaving import Leaving
-from onceonly.steps.processing import first_offset
+from onceonly.steps.processing import first_offset, was_refused
 from onceonly.store.contract.bulk import (
     Bulk,
     BulkAction,
@@ -107,11 +107,19 @@ class Bulks:
                     forgotten += await self.forget(bulk.number)
         return forgotten
 
-    async def prepare(self, action: BulkAction, reason: str, query: str, wanted: Wanted) -> Bulk:
+    async def prepare(
+        self,
+        action: BulkAction,
+        reason: str,
+        query: str,
+        wanted: Wanted,
+        *,
+        is_refused_left_out: bool = True,
+    ) -> Bulk:
         """Select every message that fits `wanted` now; nothing is done with them yet.
 
         Of the inbox each message once, by the newest of its items that fit, in the order in which
-        the messages came.
+        the messages came; what the application refused only with `is_refused_left_out` False.
 
         Raises `LocalError` (TooManyItems) and `StoreFull`, after which the selection is forgotten.
         """
@@ -119,7 +127,9 @@ class Bulks:
         number, last_offset = bulk.number, self._desk.snapshot().last_offset()
         try:
             if isinstance(wanted, InboxFilter):
-                items = await self._select_items(wanted, last_offset)
+                items = await self._select_items(
+                    wanted, last_offset, is_refused_left_out=is_refused_left_out
+                )
                 for begin in range(0, len(items), PAGE):
                     await self._note(number, items[begin : begin + PAGE])
             else:
@@ -145,13 +155,27 @@ class Bulks:
             if chosen:
                 await self._note(number, chosen)
 
-    async def _select_items(self, wanted: InboxFilter, last_offset: int) -> Sequence[Chosen]:
+    async def _select_items(
+        self, wanted: InboxFilter, last_offset: int, *, is_refused_left_out: bool
+    ) -> Sequence[Chosen]:
         """The newest item that fits of each message; one more than may be noted, at most."""
+
+        def select(page: InboxFilter) -> tuple[Sequence[InboxItem], int | None]:
+            # The snapshot is taken here because it belongs to the thread that takes it.
+            snapshot = self._desk.snapshot()
+            found = snapshot.search(page)
+            left = (
+                one
+                for one in found.items
+                if not (is_refused_left_out and was_refused(snapshot, one))
+            )
+            return list(left), found.next_after
+
         newest: dict[int, Chosen] = {}
         after: int | None = wanted.after
         while after is not None and len(newest) <= steps.ITEMS_MAX:
             page = changed(wanted, after=after, limit=PAGE)
-            items, after = await asyncio.to_thread(self._items, page)
+            items, after = await asyncio.to_thread(select, page)
             for one in items:
                 if one.offset <= last_offset:
                     newest[first_offset(one)] = Chosen(one.message.message_id, one.offset)
@@ -159,10 +183,6 @@ class Bulks:
             if after is not None and after >= last_offset:
                 break
         return [newest[first] for first in sorted(newest)][: steps.ITEMS_MAX + 1]
-
-    def _items(self, wanted: InboxFilter) -> tuple[Sequence[InboxItem], int | None]:
-        found = self._desk.snapshot().search(wanted)
-        return found.items, found.next_after
 
     async def start(self, number: int, count: int) -> Bulk:
         """Begin to work on it. Raises `LocalError` (NotFound, NotStartable, CountDiffers)."""
