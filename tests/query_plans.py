@@ -15,6 +15,7 @@ WHOLE = {
     "get_epoch": ("SCAN store",),
     "put_counts": ("SCAN store",),
     "get_carried": ("SCAN store",),
+    "list_inbox_offsets": ("SCAN (subquery-2)",),
     "get_last_offset": ("SCAN store",),
     "count_by_status": ("SCAN store",),
     "get_journal_end": ("SCAN journal",),

@@ -55,4 +55,4 @@ async def test_the_program_runs(gateway, three):
             exec(compile(program, PAGE, "exec"), {})
 
     await anyio.to_thread.run_sync(run)
-    assert printed.getvalue().splitlines() == ["1 3", "1 [1]"]
+    assert printed.getvalue().splitlines() == ["1 3", "2 [1, 4]"]

@@ -82,6 +82,22 @@ async def test_the_inbox_is_handed_over_again(morning, browser):
     assert [row.reason for row in asked] == ["restored from last night", *["INC-43"] * count]
 
 
+async def test_a_form_that_is_posted_twice_hands_over_once(morning):
+    """Two clicks: the second is told of the first. A form without what was seen does nothing."""
+    async with httpx.AsyncClient(base_url=morning.api, trust_env=False) as http:
+        page = (await http.get("/console/do/redeliver?on=1")).text
+        seen = re.search(r'name="seen" value="([0-9]+)"', page)
+        assert seen is not None
+        fields = {"on": "1", "reason": "restored", "seen": seen[1]}
+        answers = [await post(http, morning, "/console/do/redeliver", **fields) for _ in range(2)]
+        assert [answer.status_code for answer in answers] == [303, 409]
+        assert "AlreadyHandedOver: already handed over again on" in answers[1].text
+        unseen = await post(http, morning, "/console/do/redeliver", on="1", reason="x")
+        assert unseen.status_code == 403
+    asked = [row for row in morning.buyer.rows() if row.event is Event.HANDED_OVER_AGAIN]
+    assert len(asked) == 1
+
+
 async def post(http, world, path, **fields):
     """A form as a browser posts it from a page of ours."""
     token = re.search(r'name="token" value="([0-9a-f]+)"', (await http.get("/console/")).text)

@@ -59,6 +59,22 @@ async def test_the_message_is_in_the_inbox_once_more(gateway, peer):
     assert (await again(gateway, 2))["first_offset"] == 1
 
 
+@pytest.mark.parametrize("path", [f"/v1/inbox/{M}{{}}", f"/v1/inbox/items{{}}?message_id={M}"])
+async def test_a_message_id_means_the_newest_item(gateway, peer, path):
+    """Hand-overs of one message leave no doubt which message is meant."""
+    await came(gateway, peer)
+    item = await again(gateway)
+    assert await gateway.get(path.format("")) == item
+    assert (await gateway.api.get(path.format("/payloads/0"))).status_code == 200
+    body = {"processing": "complete"}
+    done = await gateway.call("POST", path.format("/processing"), json=body)
+    assert (done.json["offset"], done.json["processing"]) == (2, "complete")
+    assert (await gateway.get(ITEM.format(1)))["processing"] == "complete"
+    await again(gateway)
+    refusal = await gateway.call("POST", path.format("/refuse"), json=WHY)
+    assert (refusal.status, refusal.json["offset"]) == (200, 3)
+
+
 async def test_the_journal_says_who_asked_and_why(gateway, peer):
     """One row for the wish, with actor and reason, and one for the hand-over, as the first has."""
     await came(gateway, peer)
@@ -163,6 +179,25 @@ async def test_a_reason_is_needed(gateway, peer):
     assert gateway.rows(Event.HANDED_OVER_AGAIN) == []
 
 
+async def test_a_call_that_is_repeated_hands_over_once(gateway, peer):
+    """Whoever says what it has seen is not taken for one that asks anew: a lost answer, two clicks.
+
+    It does not matter by which of its items the message is named.
+    """
+    await came(gateway, peer)
+    path, body = f"{ITEM.format(1)}/redeliver", {**WHY, "after": 1}
+    calls = [gateway.call("POST", path, json=body) for _ in range(2)]
+    first, second = sorted(await asyncio.gather(*calls), key=lambda answer: answer.status)
+    assert first.status == 201
+    assert refused(second) == (409, "AlreadyHandedOver")
+    assert first.json["handed_over_at"][:19] in second.json["error"]["text"]
+    assert "at offset 2;" in second.json["error"]["text"]
+    assert (await gateway.call("POST", path, json={**WHY, "after": 2})).status == 201
+    path = f"{ITEM.format(2)}/redeliver"
+    assert refused(await gateway.call("POST", path, json={**WHY, "after": 2}))[0] == 409
+    assert len(gateway.rows(Event.HANDED_OVER_AGAIN)) == 2
+
+
 async def test_what_is_purged_is_refused_by_name(gateway, peer):
     """With the day: its application has to ask the sender, since nobody here has it."""
     await came(gateway, peer)
@@ -237,10 +272,47 @@ async def test_a_selection_of_the_inbox_is_handed_over_again(gateway, peer):
 
 
 async def test_a_message_that_is_there_twice_is_selected_once(gateway, peer):
-    """By its first hand-over, which stands for all of them."""
+    """By its newest hand-over, in the place of the first."""
     await came(gateway, peer, *NAMES)
     await again(gateway, 3)
-    assert (await prepared(gateway))["items"] == 7
+    found = await prepared(gateway)
+    assert found["items"] == 7
+    assert [one["offset"] for one in found["items_of_inbox"]] == [1, 2, 8, 4, 5]
+
+
+async def test_it_is_selected_by_the_item_that_fits(gateway, peer):
+    """The others do not count: neither those that do not fit, nor one that is purged."""
+    await came(gateway, peer, "m-1", "m-2")
+    await say(gateway, 1, "complete")
+    for _ in range(2):
+        await again(gateway)
+    await say(gateway, 4, "complete")
+    not_started = await prepared(gateway, processing="not-started")
+    assert [one["offset"] for one in not_started["items_of_inbox"]] == [3, 2]
+    complete = await prepared(gateway, processing="complete")
+    assert [one["offset"] for one in complete["items_of_inbox"]] == [4]
+    await again(gateway)
+    await gateway.parts.desk.transact(
+        lambda txn, ground: txn.purge_inbound(ground.now.at + 10**15, 9)
+    )
+    assert [one["offset"] for one in (await gateway.get("/v1/inbox"))["items"]] == [2, 3, 5]
+    assert [one["offset"] for one in (await prepared(gateway))["items_of_inbox"]] == [5, 2]
+
+
+async def test_what_was_refused_is_selected_only_by_that_word(gateway, peer):
+    """Its sender may have been told that it is not processed; so with a repetition of it."""
+    await came(gateway, peer, "m-1", "m-2", "m-3")
+    await gateway.call("POST", f"{ITEM.format(1)}/refuse", json=WHY)
+    await again(gateway)
+    await say(gateway, 3, "complete")
+    await gateway.call(
+        "POST", f"{ITEM.format((await again(gateway, 3))['offset'])}/refuse", json=WHY
+    )
+    found = await prepared(gateway, processing="not-started")
+    assert [one["offset"] for one in found["items_of_inbox"]] == [2]
+    found = await prepared(gateway, refused=True, processing="not-started")
+    assert [one["offset"] for one in found["items_of_inbox"]] == [4, 2, 5]
+    assert found["inbox"] == {"refused": True, "processing": "not-started"}
 
 
 async def test_a_selection_does_not_grow_by_what_it_causes(gateway, peer, monkeypatch):
@@ -296,6 +368,20 @@ async def test_its_sender_cannot_take_back_what_was_handed_over_again(tmp_path, 
         assert gateway.rows(Event.CANCEL_CONFIRMED) == []
         answer = await gateway.call("GET", ITEM.format(2))
         assert answer.status == 200
+
+
+@pytest.mark.parametrize("terms", [{"reports_processing": True}])
+async def test_nor_what_was_refused_and_handed_over_again(tmp_path, peer, terms):
+    """The application works on the repetition of what it had refused (I44, R-08)."""
+    async with running(tmp_path, peer, terms=terms) as gateway:
+        await came(gateway, peer)
+        await gateway.call("POST", f"{ITEM.format(1)}/refuse", json=WHY)
+        await again(gateway)
+        await ask(peer, "CancelRequest", M)
+        await gateway.until_row(Event.REPORT_SENT)
+        assert gateway.rows(Event.CANCEL_CONFIRMED) == []
+        assert (await say(gateway, 2, "complete")).status == 200
+        assert (await again(gateway, 2))["offset"] == 3
 
 
 @pytest.mark.parametrize("terms", [{"reports_processing": True}])

@@ -71,7 +71,23 @@ def test_a_repetition_is_no_duplicate_of_anything(store: Store) -> None:
     assert (entry.status, entry.processing) == (InboundStatus.HANDED_OVER, COMPLETE)
     assert snapshot.find_inbound_without_key(key) is None
     assert commit(store, lambda tx: tx.hand_over(key, at=99)) == [first]
-    assert list(snapshot.list_inbox_offsets("m-1", 9)) == [first, new]
+    assert list(snapshot.list_inbox(0, 9))[-1].offset == new
+
+
+def test_a_message_id_names_the_newest_item_of_its_message(store: Store) -> None:
+    """Repetitions of one message are no other message; those of another one are."""
+    first = handed_over(store, "m-1")
+    assert store.snapshot().find_newest_offset(first) is None
+    offsets = [again(store, first), again(store, first)]
+    assert list(store.snapshot().list_inbox_offsets("m-1", 9)) == offsets[1:]
+    commit(store, lambda tx: receive(tx, message("m-1"), has_key=False))
+    other = store.snapshot().last_offset()
+    offsets.append(again(store, offsets[0]))
+    snapshot = store.snapshot()
+    assert list(snapshot.list_inbox_offsets("m-1", 9)) == [other, offsets[2]]
+    assert [snapshot.find_newest_offset(one) for one in (first, *offsets)] == [offsets[2]] * 4
+    assert snapshot.find_newest_offset(other) is None
+    assert snapshot.find_newest_offset(99) is None
 
 
 def test_one_without_a_key_is_found_as_it_came(store: Store) -> None:

@@ -16,7 +16,13 @@ class Where(MessageCriteria, kw_only=True, omit_defaults=True, forbid_unknown_fi
 
 
 class WhereInInbox(InboxCriteria, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Which received messages: those that fit all of it, as in `GET /v1/inbox`."""
+    """Which received messages: those that fit all of it, as in `GET /v1/inbox`.
+
+    What the application refused is left out, as its sender was told that it is not processed.
+    """
+
+    refused: bool = False
+    """Whether what the application refused is selected, too."""
 
 
 class PrepareBulk(Word, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -29,7 +35,7 @@ class PrepareBulk(Word, kw_only=True, omit_defaults=True, forbid_unknown_fields=
     do: BulkAction
     where: Where | UnsetType = UNSET
     inbox: WhereInInbox | UnsetType = UNSET
-    """Of a message that was handed over again, only its first hand-over is selected."""
+    """Of a message that was handed over again, only the newest item that fits is selected."""
     reason: Why
 
 
@@ -69,7 +75,7 @@ class Bulk(Word, kw_only=True):
     number: int
     do: BulkAction
     where: MessageCriteria | None
-    inbox: InboxCriteria | None
+    inbox: WhereInInbox | None
     reason: str
     state: BulkState
     items: int

@@ -53,13 +53,13 @@ class PayloadPath(Word, kw_only=True):
 
 
 class WhichOffset(Word, kw_only=True, omit_defaults=True):
-    """Which of several items with one MessageId."""
+    """Which of several items with one MessageId; if it is not said, the newest of the message."""
 
     offset: Number | None = None
 
 
 class WhichItem(WhichOffset, kw_only=True, omit_defaults=True):
-    """The item, by a MessageId that no other has, or with its offset."""
+    """The item, by a MessageId that no other message has, or with its offset."""
 
     message_id: str = "items"
 
@@ -159,10 +159,13 @@ class ProcessingRange(Word, kw_only=True, omit_defaults=True, forbid_unknown_fie
     up_to: Number
 
 
-class Redeliver(Word, kw_only=True, forbid_unknown_fields=True):
+class Redeliver(Word, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """Why the message is to be handed over once more."""
 
     reason: Why
+    after: Number | None = None
+    """The last offset of the inbox that the caller has seen. If the message was handed over again
+    at a later one, the call is refused: it may be a repetition of the call that did it."""
 
 
 class Moved(Word, kw_only=True):

@@ -128,11 +128,15 @@ def _of_item(
             "redeliver",
             "/redeliver",
             f"Hand it over to the application once more, {words}: it is in the inbox again, at an "
-            "offset of its own, which the answer has. Nothing is sent",
+            "offset of its own, which the answer has. Nothing is sent. With `after`, only if that "
+            "was not done since",
             inbox.Redeliver,
             inbox.InboxItem,
             statuses=(201,),
-            refusals=(*unfound, "Purged", "Cancelled", "UnknownAgreement", "StoreFull"),
+            refusals=(
+                *(*unfound, "Purged", "Cancelled", "UnknownAgreement", "AlreadyHandedOver"),
+                "StoreFull",
+            ),
         ),
     )
 
@@ -148,7 +152,7 @@ BY_QUERY: Final = _of_item(
     "/v1/inbox/items",
     (
         "ByQuery",
-        "by its MessageId, if one item has it alone (409 `Ambiguous` names the offsets)",
+        "by its MessageId, if one message has it alone (409 `Ambiguous` names the offsets)",
     ),
     Nothing,
     inbox.PayloadPath,
@@ -156,7 +160,7 @@ BY_QUERY: Final = _of_item(
 )
 BY_MESSAGE_ID: Final = _of_item(
     "/v1/inbox/{message_id}",
-    ("ByMessageId", "by its MessageId, if one item has it alone or `offset` says which"),
+    ("ByMessageId", "by its MessageId, if one message has it alone or `offset` says which"),
     inbox.ItemPath,
     inbox.ItemPayloadPath,
     inbox.WhichOffset,

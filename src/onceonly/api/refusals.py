@@ -40,9 +40,14 @@ class Kind(Word):
 
 
 REFUSALS: Final = {
+    "AlreadyHandedOver": Kind(
+        409,
+        "The message was handed over again since the caller looked, perhaps by this same call; "
+        "`error.text` says when, and at which offset.",
+    ),
     "Ambiguous": Kind(
         409,
-        "Several items of the inbox have this MessageId: address one by its offset; "
+        "Several messages of the inbox have this MessageId: address one by its offset; "
         "`error.offsets` has them.",
     ),
     "AmbiguousAgreement": Kind(

@@ -10,7 +10,7 @@ import click
 
 from onceonly.api.bulk import Bulk, BulkDetail, Where, WhereInInbox
 from onceonly.api.words import BulkAction
-from onceonly.cli.criteria import inbox_options, timed_criteria_options
+from onceonly.cli.criteria import also_refused, inbox_options, timed_criteria_options
 from onceonly.cli.exits import Exit, Failure
 from onceonly.cli.gateway_option import gateway_command
 from onceonly.cli.lists import Options, newest_option, order_of, together
@@ -194,6 +194,7 @@ def list_bulks(client: Client, limit: int, output: str, *, newest: bool) -> None
 @click.option("--reason", required=True, help="Why; kept with each message.")
 @timed_criteria_options
 @inbox_options
+@also_refused
 @output_option
 @gateway_command
 def prepare(

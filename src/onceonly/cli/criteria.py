@@ -27,5 +27,15 @@ inbox_options: Options = together(
 )
 """What received messages have, and sent ones have not."""
 
+also_refused: Options = together(
+    click.option(
+        "--refused",
+        is_flag=True,
+        default=None,
+        help="Of received messages also those that the application refused.",
+    ),
+)
+"""For what is left out of a selection otherwise: its sender was told that it is not processed."""
+
 timed_criteria_options: Options = together(criteria_options, time_options)
 """With the range of time, which every list has already."""

@@ -69,7 +69,7 @@ _BY_STATUS = {
     **dict.fromkeys((500, 503, 507), Exit.UNEXPECTED),
 }
 _BY_NAME = {
-    "Ambiguous": Exit.USAGE,  # which of several items is meant, the caller can say at once
+    "Ambiguous": Exit.USAGE,  # which of several messages is meant, the caller can say at once
     "ConfigurationRefused": Exit.USAGE,  # as at a start: the file has to be mended
     "Cancelled": Exit.NOT_FOUND,  # the application must take it as if it had never come
     "UnexpectedAnswer": Exit.UNEXPECTED,

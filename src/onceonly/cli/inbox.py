@@ -11,7 +11,7 @@ import click
 from onceonly.api.inbox import InboxCriteria, InboxItem, InboxQuery
 from onceonly.api.words import ProcessingState
 from onceonly.cli.bulk import act_on_many, confirmed, is_about_many
-from onceonly.cli.criteria import inbox_options
+from onceonly.cli.criteria import also_refused, inbox_options
 from onceonly.cli.exits import Exit, Failure
 from onceonly.cli.gateway_option import gateway_command
 from onceonly.cli.lists import (
@@ -153,7 +153,7 @@ def take(client: Client, item: InboxItem, into: Path, output: str) -> None:
     """Report a message in progress and write its payloads to files.
 
     The report goes first: if the sender has taken the message back, the report is refused, and the
-    message must not be processed. If several items have the MessageId, choose one with --offset.
+    message must not be processed. If several messages have the MessageId, choose one with --offset.
     """
     if item.processing == "not-started":
         client.report(item, "in-progress")
@@ -203,6 +203,7 @@ def refuse(client: Client, item: InboxItem, reason: str) -> None:
 @click.option("--offset", type=click.IntRange(min=1), help="The item's offset, of `inbox list`.")
 @click.option("--reason", required=True, help="Why; kept in the journal.")
 @inbox_criteria
+@also_refused
 @time_options
 @confirmed
 @output_option
@@ -217,9 +218,13 @@ def redeliver(
 ) -> None:
     """Hand a message over to the application once more, or all that fit what you ask for.
 
-    For an application that has lost what it had: its database was restored, say. The message is in
-    the inbox again, at an offset of its own, and says which repetition it is. Nothing is sent, and
-    what partners are told stays as it is. The application does the work once more for each time.
+    For an application that has lost what it had. Not for one that keeps its own offset in the
+    database that was restored, as onceonly.receiver and a checkpoint of Spark do: it gets the
+    messages again by itself, and would do the work twice. The message is in the inbox again, at an
+    offset of its own, and says which repetition it is. Nothing is sent, and what partners are told
+    stays as it is. The application does the work once more for each time. If it had refused the
+    message, its sender may have been told that it is not processed: many messages are selected
+    without those, unless you say --refused.
 
     \b
     onceonly inbox redeliver ID -c gateway.toml --reason "INC-42: restored from last night"
@@ -228,7 +233,8 @@ def redeliver(
     if is_about_many(offset or message_id, many, by="--from, --since"):
         act_on_many(client, "redeliver", many, reason=reason, output=output)
         return
-    again = client.redeliver(reason, offset=offset, message_id=message_id)
+    seen = client.inbox_page(InboxQuery(limit=1)).last_offset
+    again = client.redeliver(reason, offset=offset, message_id=message_id, after=seen)
     say(f"handed over again: {_named(again)}")
     print_fields(again, output)
 

@@ -356,14 +356,21 @@ class Client(
         return self._ask(operation, path, query, body)
 
     def redeliver(
-        self, reason: str, *, offset: int | None = None, message_id: str | None = None
+        self,
+        reason: str,
+        *,
+        offset: int | None = None,
+        message_id: str | None = None,
+        after: int | None = None,
     ) -> InboxItem:
         """Have the message of an inbox item handed over once more; returns the new item.
 
-        The item is named by its offset, or by a MessageId that it alone has. Raises `LocalError`
-        (NotFound, Ambiguous, Purged, Cancelled, UnknownAgreement).
+        The item is named by its offset, or by a MessageId of one message. With `after`, the
+        last offset of the inbox that you have seen, a call that is repeated after a lost answer
+        does nothing more. Raises `LocalError` (NotFound, Ambiguous, Purged, Cancelled,
+        UnknownAgreement, AlreadyHandedOver).
         """
-        body = Redeliver(reason=reason)
+        body = Redeliver(reason=reason, after=after)
         if message_id is not None:
             query = WhichItem(message_id=message_id, offset=offset)
             return self._ask(inbox_operations.BY_QUERY.redeliver, _NOTHING, query, body)
@@ -372,10 +379,10 @@ class Client(
         return self._ask(inbox_operations.BY_OFFSET.redeliver, path, _NOTHING, body)
 
     def find_inbox_item(self, message_id: str) -> InboxItem | None:
-        """The inbox item with this MessageId; None where there is none.
+        """The newest inbox item with this MessageId; None where there is none.
 
         Raises `LocalError` (Cancelled) where its sender took it back, and (Ambiguous) where several
-        have it: `facts["offsets"]` of the error says which, for `find_inbox_item_at`.
+        messages have it: `facts["offsets"]` of the error says which, for `find_inbox_item_at`.
         """
         path = ItemPath(message_id=message_id)
         return _none_if_not_found(

@@ -366,18 +366,21 @@ class Console:
             # The API is asked here too, so that whoever may not see it gets the sign-in page.
             if not await self._is_let_in(request):
                 return await self._sign_in_page(request, _address(request), None, _UNAUTHORIZED)
-            return await self._deed_page(request, deed, request.query_params.get("on", ""))
+            seen = "" if deed.look is None else await deed.look(self._calls(request))
+            filled = {"on": request.query_params.get("on", ""), "seen": seen, "reason": ""}
+            return await self._deed_page(request, deed, filled)
         form = await self._checked_form(request)
-        on, reason = form.get("on"), form.get("reason").strip() or None
+        on, reason, seen = form.get("on"), form.get("reason").strip() or None, form.get("seen")
+        filled = {"on": on, "seen": seen, "reason": reason or ""}
         if deed.reason == "needed" and reason is None:
-            return await self._deed_page(request, deed, on, "Say why; it is kept.", 400)
+            return await self._deed_page(request, deed, filled, "Say why; it is kept.", 400)
         try:
-            answer = await deed.ask(self._calls(request, reason=reason), on, reason)
+            answer = await deed.do(self._calls(request, reason=reason), on, reason, seen)
         except ApiRefused as refused:
             if refused.status == _UNAUTHORIZED:
                 raise
             text = f"{refused.refusal.name}: {refused.refusal.text}"
-            return await self._deed_page(request, deed, on, text, refused.status, reason)
+            return await self._deed_page(request, deed, filled, text, refused.status)
         if isinstance(answer, Pings):
             values = {"pings": answer.pings, "partner": on}
             page = Shown(template="ping.html", title=f"Ping of {on}", values=values)
@@ -388,18 +391,18 @@ class Console:
         self,
         request: Request,
         deed: Deed,
-        on: str,
+        filled: dict[str, str],
         problem: str | None = None,
         status: int = 200,
-        reason: str | None = None,
     ) -> Response:
+        """`filled`: the fields of its form, with the subject as `on`."""
+        on = filled["on"]
         command = deed.command.format(on=shlex.quote(printable(on)), reason="…")
         values = {
             "deed": deed,
-            "on": on,
+            **filled,
             "subject": SUBJECTS[deed.subject],
             "problem": problem,
-            "reason": reason or "",
             "back": _page_of(deed, on),
         }
         page = Shown(

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 from onceonly.api import inbox_operations, operations
 from onceonly.api.backups import StartBackup
 from onceonly.api.fields import OFFSET_DIGITS_MAX
-from onceonly.api.inbox import OffsetPath, Processing, Redeliver
+from onceonly.api.inbox import InboxQuery, OffsetPath, Processing, Redeliver
 from onceonly.api.jobs import AnyJobPath, JobPath, NamedRunQuery, ReleaseQuery
 from onceonly.api.key_operations import REVOKE_KEY
 from onceonly.api.keys import KeyPath
@@ -59,7 +59,14 @@ class Deed(Word, kw_only=True):
     """With `{on}` for the subject, and `{reason}` where it takes one."""
     done: str
     """What is said afterwards."""
-    ask: Callable[[Calls, str, str | None], Awaitable[Any]]
+    ask: Callable[..., Awaitable[Any]]
+    look: Callable[[Calls], Awaitable[str]] | None = None
+    """What its page has seen. The form sends it along and `ask` takes it as one argument more, so
+    that a form that is posted twice acts once."""
+
+    async def do(self, calls: Calls, on: str, reason: str | None, seen: str) -> Any:
+        """Make the call. Raises `ApiRefused` and `BadForm`."""
+        return await self.ask(calls, on, reason, *(() if self.look is None else (seen,)))
 
 
 def _message(name: str, ask: Callable[[Calls, MessagePath, str | None], Any], **more: Any) -> Deed:
@@ -275,8 +282,14 @@ REFUSE: Final = Deed(
 )
 
 
-async def _redeliver(calls: Calls, on: str, reason: str | None) -> Any:
-    path, body = OffsetPath(offset=_offset(on)), Redeliver(reason=reason or "")
+async def _last_offset(calls: Calls) -> str:
+    page = await calls.ask(inbox_operations.LIST_INBOX, NOTHING, InboxQuery(limit=1))
+    return str(page.last_offset)
+
+
+async def _redeliver(calls: Calls, on: str, reason: str | None, seen: str) -> Any:
+    path = OffsetPath(offset=_offset(on))
+    body = Redeliver(reason=reason or "", after=_offset(seen))
     return await calls.ask(inbox_operations.BY_OFFSET.redeliver, path, NOTHING, body)
 
 
@@ -284,11 +297,13 @@ REDELIVER: Final = Deed(
     name="redeliver",
     subject="item",
     ask=_redeliver,
+    look=_last_offset,
     button="Hand over again",
     effect="The message is in the inbox once more, at a new offset, for an application that has "
     "lost it. Nothing is sent, and partners notice nothing.",
     risk="The application does the work of this message once more, each time that you do this. If "
-    "it had not lost the message, the document counts twice there.",
+    "it had not lost the message, the document counts twice there. If it had refused the message, "
+    "the sender may have been told that it is not processed.",
     is_grave=True,
     reason="needed",
     command='onceonly inbox redeliver --offset {on} --reason "{reason}"',

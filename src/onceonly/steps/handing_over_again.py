@@ -28,19 +28,28 @@ ONLY_ITS_SENDER = "only its sender can send it once more, as a new message"
 
 
 def hand_over_again(
-    txn: Transaction, ground: Ground, offset: int, *, actor: str | None, reason: str
+    txn: Transaction,
+    ground: Ground,
+    offset: int,
+    *,
+    actor: str | None,
+    reason: str,
+    after: int | None = None,
 ) -> InboxItem:
     """Put the message of the item into the inbox once more; returns the new item.
 
-    The row about who asked, and why, and that of the hand-over are in the same transaction: after a
-    crash there are both and the item, or nothing. Raises `LocalError` (NotFound, Purged, Cancelled,
-    UnknownAgreement).
+    `after`: the last offset that the caller has seen, if it says that; where the message was handed
+    over again at a later one, nothing is done. The row about who asked, and why, and that of the
+    hand-over are in the same transaction: after a crash there are both and the item, or nothing.
+    Raises `LocalError` (NotFound, Purged, Cancelled, UnknownAgreement, AlreadyHandedOver).
     """
     item = txn.find_inbox_item(offset)
     if item is None:
         raise missing(txn, offset)
     if standing_of(txn, item).status is not InboundStatus.HANDED_OVER:
         raise taken_back()
+    if after is not None:
+        _check_not_since(txn, offset, after)
     agreement, rows = agreement_of(ground, item.message), ground.house.rows
     again = txn.find_inbox_item(txn.hand_over_again(offset, at=ground.now.at))
     assert again is not None, "it was put there"
@@ -58,6 +67,17 @@ def hand_over_again(
         [rows.about_message(key, agreement, Direction.IN, handed, ground.now, digests=digests)]
     )
     return again
+
+
+def _check_not_since(snapshot: Snapshot, offset: int, after: int) -> None:
+    newest = snapshot.find_newest_offset(offset)
+    if newest is None or newest <= after:
+        return
+    item = snapshot.find_inbox_item(newest)
+    assert item is not None, "it was found"
+    on = write_extended_timestamp(item.handed_over_at)
+    text = f"already handed over again on {on}, at offset {newest}; look, and ask anew for one more"
+    raise LocalError("AlreadyHandedOver", text)
 
 
 def missing(snapshot: Snapshot, offset: int) -> LocalError:

@@ -35,9 +35,10 @@ def report(txn: Transaction, ground: Ground, item: InboxItem, processing: Proces
 def begin(txn: Transaction, ground: Ground, item: InboxItem) -> None:
     """The application has begun with the message of the item, whatever it reported.
 
+    Also if it had refused it: its sender cannot take back what is handed over after that (R-08).
     Raises `LocalError` (UnknownAgreement).
     """
-    _carry(txn, ground, _first_offset(item), ProcessingState.IN_PROGRESS)
+    _carry(txn, ground, first_offset(item), ProcessingState.IN_PROGRESS, is_also_of_refused=True)
 
 
 def attempt_of(item: InboxItem) -> int | None:
@@ -95,12 +96,22 @@ def refuse(txn: Transaction, ground: Ground, item: InboxItem, reason: str) -> Le
 def standing_of(snapshot: Snapshot, item: InboxItem) -> InboxStanding:
     """The standing of the item, found by its offset: several may have its MessageId (R-16).
 
-    Raises `LocalError` (NotFound).
+    What the sender took back is taken back in each of its hand-overs (R-08). Raises `LocalError`
+    (NotFound).
     """
     standing = snapshot.find_inbox_standing(item.offset)
     if standing is None:
         raise not_found(item.message.message_id, item.offset)
+    first = snapshot.find_inbox_standing(first_offset(item))
+    if first is not None and first.status is InboundStatus.CANCELLED:
+        return changed(standing, status=InboundStatus.CANCELLED)
     return standing
+
+
+def was_refused(snapshot: Snapshot, item: InboxItem) -> bool:
+    """Whether the application refused this hand-over of the message, or the first one."""
+    standings = map(snapshot.find_inbox_standing, (item.offset, first_offset(item)))
+    return any(one is not None and one.is_refused for one in standings)
 
 
 def not_found(message_id: str | None, offset: int | None) -> LocalError:
@@ -138,20 +149,30 @@ def _put(
         _carry(txn, ground, item.repeats.first_offset, processing)
 
 
-def _carry(txn: Transaction, ground: Ground, offset: int, processing: ProcessingState) -> None:
+def _carry(
+    txn: Transaction,
+    ground: Ground,
+    offset: int,
+    processing: ProcessingState,
+    *,
+    is_also_of_refused: bool = False,
+) -> None:
     """Carry the state of the message forward, which is that of its first hand-over (I44).
 
     Its sender is told that one, so it never goes back with a later hand-over.
     """
     first = txn.find_inbox_item(offset)
     standing = None if first is None else txn.find_inbox_standing(offset)
-    if first is None or standing is None or standing.is_refused:
+    if first is None or standing is None:
+        return
+    if standing.is_refused and not is_also_of_refused:
         return
     if standing.status is InboundStatus.HANDED_OVER and may_follow(standing.processing, processing):
         _put(txn, ground, first, processing, _reported(standing, processing))
 
 
-def _first_offset(item: InboxItem) -> int:
+def first_offset(item: InboxItem) -> int:
+    """Where in the inbox the message of the item was first: one for all of its hand-overs."""
     return item.offset if item.repeats is None else item.repeats.first_offset
 
 

@@ -28,7 +28,6 @@ from onceonly.api.bulk_operations import (
     START_BULK,
     STOP_BULK,
 )
-from onceonly.api.inbox import InboxCriteria
 from onceonly.console import words
 from onceonly.console.browser import PostedForm
 from onceonly.console.calls import NOTHING, ApiRefused, twin_of
@@ -37,7 +36,7 @@ from onceonly.console.pages.messages import KEYS, criteria_of, query_of
 from onceonly.console.query_line import LineError, QueryLine, read_line
 from onceonly.console.rendering import url
 
-INBOX_KEYS: Final = tuple(one.encode_name for one in msgspec.structs.fields(InboxCriteria))
+INBOX_KEYS: Final = tuple(one.encode_name for one in msgspec.structs.fields(WhereInInbox))
 """The keys of a query line for the inbox: whatever the API can filter by."""
 
 IN_INBOX: Final = "inbox"

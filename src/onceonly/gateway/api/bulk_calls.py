@@ -49,6 +49,7 @@ class BulkCalls:
             needed_reason(body.reason),
             ascii_json(where).decode("ascii"),
             inbox_filter(where) if isinstance(where, InboxCriteria) else message_filter(where),
+            is_refused_left_out=not (isinstance(where, bulk.WhereInInbox) and where.refused),
         )
         samples = await self._served.bulks.samples_of(prepared.number)
         return Json(self._bulk_detail(prepared, samples), status_code=201)
@@ -109,7 +110,7 @@ def _members(found: Bulk) -> dict[str, Any]:
         "number": found.number,
         "do": word(found.action),
         "where": None if of_inbox else msgspec.json.decode(found.query, type=MessageCriteria),
-        "inbox": msgspec.json.decode(found.query, type=InboxCriteria) if of_inbox else None,
+        "inbox": msgspec.json.decode(found.query, type=bulk.WhereInInbox) if of_inbox else None,
         "reason": found.reason,
         "state": word(found.state),
         "items": found.items,

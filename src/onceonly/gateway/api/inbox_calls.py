@@ -95,7 +95,7 @@ class InboxCalls(ABC):
 
     @serves(*(calls.get for calls in ITEM_CALLS))
     def get_inbox_item(self, asked: Asked[Any, Any, Nothing]) -> Answer[inbox.InboxItem]:
-        """One received message, by its offset or by a MessageId that it alone has."""
+        """One received message, by its offset or by a MessageId of one message."""
         item = self._served.inbox.get(*item_of(asked), asked.caller.agreement_ids)
         return Json(shapes.inbox_shape(item, self._served.names.name_of))
 
@@ -132,7 +132,11 @@ class InboxCalls(ABC):
         """The application has lost a message, and is to get it once more."""
         reason = needed_reason(asked.body.reason)
         item = await self._served.inbox.hand_over_again(
-            *item_of(asked), asked.caller.agreement_ids, actor=asked.actor, reason=reason
+            *item_of(asked),
+            asked.caller.agreement_ids,
+            actor=asked.actor,
+            reason=reason,
+            after=asked.body.after,
         )
         return Json(shapes.inbox_shape(item, self._served.names.name_of), status_code=201)
 

@@ -20,6 +20,7 @@ from onceonly.message.word import changed
 from onceonly.steps import bulk as steps
 from onceonly.steps.ground import Ground
 from onceonly.steps.leaving import Leaving
+from onceonly.steps.processing import first_offset, was_refused
 from onceonly.store.contract.bulk import (
     Bulk,
     BulkAction,
@@ -32,7 +33,7 @@ from onceonly.store.contract.bulk import (
 from onceonly.store.contract.conditions import StoreFull
 from onceonly.store.contract.entries import InboxItem, MessageFilter, OutboundView
 from onceonly.store.contract.listing import InboxFilter
-from onceonly.store.contract.store import Snapshot, Transaction
+from onceonly.store.contract.store import Transaction
 
 T = TypeVar("T")
 
@@ -106,41 +107,82 @@ class Bulks:
                     forgotten += await self.forget(bulk.number)
         return forgotten
 
-    async def prepare(self, action: BulkAction, reason: str, query: str, wanted: Wanted) -> Bulk:
+    async def prepare(
+        self,
+        action: BulkAction,
+        reason: str,
+        query: str,
+        wanted: Wanted,
+        *,
+        is_refused_left_out: bool = True,
+    ) -> Bulk:
         """Select every message that fits `wanted` now; nothing is done with them yet.
 
-        Of the inbox each message once, however often it was handed over.
+        Of the inbox each message once, by the newest of its items that fit, in the order in which
+        the messages came; what the application refused only with `is_refused_left_out` False.
 
         Raises `LocalError` (TooManyItems) and `StoreFull`, after which the selection is forgotten.
         """
         bulk = await self._run(partial(steps.select, action=action, reason=reason, query=query))
         number, last_offset = bulk.number, self._desk.snapshot().last_offset()
         try:
-            after: int | None = wanted.after
-            while after is not None:
-                page = changed(wanted, after=after, limit=PAGE)
-                found, after = await asyncio.to_thread(self._select, page, last_offset)
-                if found:
-                    await self._run(partial(steps.note_selected, number=number, chosen=found))
+            if isinstance(wanted, InboxFilter):
+                items = await self._select_items(
+                    wanted, last_offset, is_refused_left_out=is_refused_left_out
+                )
+                for begin in range(0, len(items), PAGE):
+                    await self._note(number, items[begin : begin + PAGE])
+            else:
+                await self._select_messages(number, wanted)
             return await self._run(partial(steps.seal, number=number))
         except (LocalError, StoreFull):
             await self.forget(number)
             raise
 
-    def _select(self, wanted: Wanted, last_offset: int) -> tuple[list[Chosen], int | None]:
-        # The snapshot is taken here because it belongs to the thread that takes it.
-        snapshot = self._desk.snapshot()
-        if isinstance(wanted, InboxFilter):
-            items = snapshot.search(wanted)
+    async def _note(self, number: int, chosen: Sequence[Chosen]) -> None:
+        await self._run(partial(steps.note_selected, number=number, chosen=chosen))
+
+    async def _select_messages(self, number: int, wanted: MessageFilter) -> None:
+        def select(page: MessageFilter) -> tuple[list[Chosen], int | None]:
+            # The snapshot is taken here because it belongs to the thread that takes it.
+            found = self._desk.snapshot().list_messages(page)
+            return [Chosen(one.message.message_id) for one in found.messages], found.next_after
+
+        after: int | None = wanted.after
+        while after is not None:
+            page = changed(wanted, after=after, limit=PAGE)
+            chosen, after = await asyncio.to_thread(select, page)
+            if chosen:
+                await self._note(number, chosen)
+
+    async def _select_items(
+        self, wanted: InboxFilter, last_offset: int, *, is_refused_left_out: bool
+    ) -> Sequence[Chosen]:
+        """The newest item that fits of each message; one more than may be noted, at most."""
+
+        def select(page: InboxFilter) -> tuple[Sequence[InboxItem], int | None]:
+            # The snapshot is taken here because it belongs to the thread that takes it.
+            snapshot = self._desk.snapshot()
+            found = snapshot.search(page)
+            left = (
+                one
+                for one in found.items
+                if not (is_refused_left_out and was_refused(snapshot, one))
+            )
+            return list(left), found.next_after
+
+        newest: dict[int, Chosen] = {}
+        after: int | None = wanted.after
+        while after is not None and len(newest) <= steps.ITEMS_MAX:
+            page = changed(wanted, after=after, limit=PAGE)
+            items, after = await asyncio.to_thread(select, page)
+            for one in items:
+                if one.offset <= last_offset:
+                    newest[first_offset(one)] = Chosen(one.message.message_id, one.offset)
             # What is put there meanwhile, by an action of this kind that runs, has no end.
-            until = items.next_after if (items.next_after or 0) < last_offset else None
-            return [
-                Chosen(one.message.message_id, one.offset)
-                for one in items.items
-                if one.offset <= last_offset and _is_first(snapshot, one)
-            ], until
-        page = snapshot.list_messages(wanted)
-        return [Chosen(one.message.message_id) for one in page.messages], page.next_after
+            if after is not None and after >= last_offset:
+                break
+        return [newest[first] for first in sorted(newest)][: steps.ITEMS_MAX + 1]
 
     async def start(self, number: int, count: int) -> Bulk:
         """Begin to work on it. Raises `LocalError` (NotFound, NotStartable, CountDiffers)."""
@@ -258,12 +300,6 @@ class Bulks:
 
     async def _persist(self, step: Callable[[BulkTransaction, Ground], Any]) -> None:
         await self._desk.persist(lambda txn, ground: step(cast("BulkTransaction", txn), ground))
-
-
-def _is_first(snapshot: Snapshot, item: InboxItem) -> bool:
-    """Whether no earlier hand-over of the message is in the inbox, which stands for all of them."""
-    first = None if item.repeats is None else item.repeats.first_offset
-    return first is None or snapshot.find_inbox_item(first) is None
 
 
 def _is_over(bulk: Bulk, prepared_before_at: int, finished_before_at: int) -> bool:

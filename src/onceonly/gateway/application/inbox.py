@@ -120,9 +120,9 @@ class Inbox:
 
         With `own` it is under one of these agreements, or it is not there.
 
-        A MessageId alone finds an item only if no other item has it: two partners may use the same
-        one, and a BestEffort message may have come twice. Raises `LocalError` (NotFound,
-        Ambiguous).
+        A MessageId alone finds the newest item of the message, if no other message has it: two
+        partners may use the same one, and a BestEffort message may have come twice. Raises
+        `LocalError` (NotFound, Ambiguous).
         """
         snapshot = self._desk.snapshot()
         if offset is None:
@@ -210,14 +210,17 @@ class Inbox:
         *,
         actor: str,
         reason: str,
+        after: int | None = None,
     ) -> InboxItem:
         """Hand the message of an item over once more; returns the new item.
 
-        Raises `LocalError` (NotFound, Ambiguous, Purged, Cancelled, UnknownAgreement) and
-        `StoreFull`.
+        With `after`, only if that was not done above this offset. Raises `LocalError` (NotFound,
+        Ambiguous, Purged, Cancelled, UnknownAgreement, AlreadyHandedOver) and `StoreFull`.
         """
         found = await asyncio.to_thread(self._find_or_miss, message_id, offset, own)
-        step = partial(steps.hand_over_again, offset=found.offset, actor=actor, reason=reason)
+        step = partial(
+            steps.hand_over_again, offset=found.offset, actor=actor, reason=reason, after=after
+        )
         item = await self._desk.transact(step)
         self._growth.announce()
         return item
@@ -267,6 +270,6 @@ def _only_offset(snapshot: Snapshot, message_id: str, own: Own) -> int:
     if len(offsets) > 1:
         shown = list(offsets[:OFFSETS_SHOWN_MAX])
         said = ", ".join(map(str, shown)) + (" and more" if len(offsets) > len(shown) else "")
-        text = f"several items of the inbox have MessageId {message_id!r}: say which, by its offset"
+        text = f"several messages have MessageId {message_id!r} in the inbox: say which, by offset"
         raise LocalError("Ambiguous", f"{text} ({said})", {"offsets": shown})
     return offsets[0]

@@ -239,10 +239,15 @@ class Snapshot(JobSnapshot, KeySnapshot, ListSnapshot, CounterSnapshot, Protocol
         ...
 
     def list_inbox_offsets(self, message_id: str, limit: int) -> Sequence[int]:
-        """The first offsets of the items with this MessageId, in order, including cancelled ones.
+        """The offset of each message with this MessageId, in order, including cancelled ones.
 
-        Two partners may use the same MessageId, and a BestEffort message may have come twice.
+        Two partners may use the same MessageId, and a BestEffort message may have come twice. Of
+        one that was handed over again it is that of its newest item.
         """
+        ...
+
+    def find_newest_offset(self, offset: int) -> int | None:
+        """Where the message of the item was handed over again last; None if it never was."""
         ...
 
     def list_inbox_payloads(self, offset: int) -> Sequence[StoredPayload]:

@@ -309,12 +309,24 @@ class MemorySnapshot(MemoryLists, MemoryKeyReading, MemoryCounterReading, Snapsh
         return self._item(offset) if offset in self._tables.inbox else None
 
     def list_inbox_offsets(self, message_id: str, limit: int) -> Sequence[int]:
-        found = (
-            offset
-            for offset, number in self._tables.inbox.items()
-            if self._tables.inbound[number].message.message_id == message_id
+        newest: dict[int, int] = {}
+        for offset, number in self._tables.inbox.items():
+            row = self._tables.inbound[number]
+            if row.message.message_id == message_id:
+                first = offset if row.repeats is None else row.repeats.first_offset
+                newest[first] = max(newest.get(first, 0), offset)
+        return sorted(newest.values())[:limit]
+
+    def find_newest_offset(self, offset: int) -> int | None:
+        item = self.find_inbox_item(offset)
+        if item is None:
+            return None
+        first = offset if item.repeats is None else item.repeats.first_offset
+        others = ((place, self._item(place).repeats) for place in self._tables.inbox)
+        return max(
+            (place for place, it in others if it is not None and it.first_offset == first),
+            default=None,
         )
-        return sorted(found)[:limit]
 
     def find_inbox_standing(self, offset: int) -> InboxStanding | None:
         number = self._tables.inbox.get(offset)

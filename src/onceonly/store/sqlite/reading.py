@@ -194,6 +194,10 @@ class SqliteSnapshot(
     def list_inbox_offsets(self, message_id: str, limit: int) -> Sequence[int]:
         return [offset for (offset,) in self._list("list_inbox_offsets", message_id, limit)]
 
+    def find_newest_offset(self, offset: int) -> int | None:
+        found: int | None = self._get("find_newest_offset", offset)
+        return found
+
     def last_offset(self) -> int:
         found: int = self._get("get_last_offset")
         return found

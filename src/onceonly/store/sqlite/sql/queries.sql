@@ -457,14 +457,22 @@ SELECT inbox_offset, message_id, agreement_id, received_at, handed_over_at, proc
   WHERE inbox_offset = ? AND inbox_offset IS NOT NULL
 
 -- name: list_inbox_offsets
-SELECT inbox_offset
-  FROM inbound INDEXED BY inbound_by_key
-  WHERE message_id = ?1 AND has_key = 1 AND inbox_offset IS NOT NULL
-UNION ALL
-SELECT inbox_offset
-  FROM inbound INDEXED BY inbound_without_key
-  WHERE message_id = ?1 AND has_key = 0 AND inbox_offset IS NOT NULL
-ORDER BY inbox_offset LIMIT ?2
+SELECT max(inbox_offset) AS newest FROM (
+  SELECT inbox_offset, inbox_offset AS place
+    FROM inbound INDEXED BY inbound_by_key
+    WHERE message_id = ?1 AND has_key = 1 AND inbox_offset IS NOT NULL
+  UNION ALL
+  SELECT inbox_offset, coalesce(first_offset, inbox_offset)
+    FROM inbound INDEXED BY inbound_without_key
+    WHERE message_id = ?1 AND has_key = 0 AND inbox_offset IS NOT NULL)
+  GROUP BY place ORDER BY newest LIMIT ?2
+
+-- name: find_newest_offset
+SELECT max(other.inbox_offset)
+  FROM inbound AS it CROSS JOIN inbound AS other INDEXED BY inbound_without_key
+  WHERE it.inbox_offset = ? AND it.inbox_offset IS NOT NULL
+    AND other.message_id = it.message_id AND other.has_key = 0
+    AND other.first_offset = coalesce(it.first_offset, it.inbox_offset)
 
 -- name: list_inbox_payloads
 SELECT position, payloads
