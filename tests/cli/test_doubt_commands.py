@@ -105,6 +105,17 @@ async def test_all_that_fit_are_settled_and_only_doubts(run, gateway, peer, doub
         assert (await run(*missing)).exit_code == Exit.USAGE
 
 
+async def test_no_doubt_is_settled_that_was_not_asked_for(run, gateway, doubts):
+    """--yes and --dry-run are no criteria: it takes --everything to mean all doubts."""
+    words = ("doubt", "settle", "--as", "not-delivered", *WHY)
+    assert (await run(*words, "--yes")).exit_code == Exit.USAGE
+    for named in (("m-1",), ("m-1", "m-2")):
+        assert (await run(*words, *named, "--dry-run")).exit_code == Exit.USAGE
+    assert gateway.rows(Event.SETTLED) == []
+    assert (await run(*words, "--everything", "--yes")).exit_code == Exit.OK
+    assert {gateway.state_of(name) for name in doubts} == {"settled_not_delivered"}
+
+
 @pytest.mark.parametrize(
     ("said", "pair", "do"),
     [
