@@ -118,7 +118,7 @@ REQUEST_STATUS: Final = Operation(
     body_type=Nothing,
     answer_type=messages.OutboundMessage,
     statuses=(202,),
-    refusals=("NotFound", "NeverSent", "StoreFull"),
+    refusals=("NotFound", "NeverSent", "UnknownAgreement", "StoreFull"),
 )
 RESUME_MESSAGE: Final = Operation(
     name="resumeMessage",

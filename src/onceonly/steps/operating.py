@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from onceonly.message.errors import LocalError
 from onceonly.message.identity import Pair
-from onceonly.protocol import pairing
+from onceonly.protocol import pairing, settling
 from onceonly.protocol.events import Cancelled, Settled
 from onceonly.protocol.recovering import CancelWanted, StatusWanted
 from onceonly.protocol.sending import Exposure, OutboundStatus
@@ -41,11 +41,12 @@ def cancel(
     Raises `LocalError` (NotFound, NotCancellable).
     """
     entry = _found(txn, message_id)
+    if entry.state.status in _OVER:
+        raise LocalError("NotCancellable", f"the message is {entry.state.status} already")
+    _check_agreed(ground, entry, "NotCancellable")
     _check_ours(ground, entry)
     if is_unsent(entry) and not is_for_new_version:
         return [MessageWork(message_id, Cancelled())]
-    if entry.state.status in _OVER:
-        raise LocalError("NotCancellable", f"the message is {entry.state.status} already")
     if may_be_forgotten(txn, ground, entry):
         raise LocalError(
             "NotCancellable", "so old that the partner may have processed and forgotten it"
@@ -69,7 +70,7 @@ def send_again(
     pair = txn.get_sending_pair(entry.pair)
     view = txn.find_outbound_view(message_id)
     assert view is not None, "its entry is there"
-    _check_agreed(ground, entry)
+    _check_agreed(ground, entry, "NotResendable")
     if can_resend(txn, ground, entry) and not is_anyway and view.resent_as is None:
         return [resend(entry, pair, reason)]
     agreement = ground.house.agreements.find(entry.agreement_id)
@@ -90,17 +91,24 @@ def send_unsent(txn: Transaction, ground: Ground, agreement_id: str) -> Sequence
 
 
 def inquire(txn: Transaction, ground: Ground, message_id: str) -> Sequence[Work]:
-    """Ask the partner about the message. Raises `LocalError` (NotFound, NeverSent)."""
-    del ground
-    if is_unsent(_found(txn, message_id)):
+    """Ask the partner about the message.
+
+    Raises `LocalError` (NotFound, NeverSent, UnknownAgreement).
+    """
+    entry = _found(txn, message_id)
+    if is_unsent(entry):
         raise LocalError("NeverSent", "no byte of the message has left this gateway")
+    _check_agreed(ground, entry, "UnknownAgreement")
     return [RecoveryWork(message_id, StatusWanted())]
 
 
 def settle(txn: Transaction, ground: Ground, message_id: str, word: Settled) -> Sequence[Work]:
     """End a doubt by a person's word (R-49). Raises `LocalError` (NotFound, NotSettleable)."""
     del ground
-    _found(txn, message_id)
+    state = _found(txn, message_id).state
+    if state.status is not OutboundStatus.IN_DOUBT:
+        # Before any work: of a message that ended, the agreement may be gone.
+        raise LocalError("NotSettleable", settling.what_else(state))
     return [MessageWork(message_id, word)]
 
 
@@ -111,7 +119,7 @@ def take_up(txn: Transaction, ground: Ground, message_id: str, reason: str) -> S
     """
     view = txn.find_outbound_view(message_id)
     if view is not None:
-        _check_agreed(ground, _found(txn, message_id))
+        _check_agreed(ground, _found(txn, message_id), "NotResendable")
     if view is not None and view.resent_as is not None:
         raise LocalError("NotParked", f"its content was sent again already, as {view.resent_as}")
     return [TakeUpWork(message_id, reason)]
@@ -145,16 +153,17 @@ def _found(txn: Transaction, message_id: str) -> OutboundEntry:
     return entry
 
 
-def _check_agreed(ground: Ground, entry: OutboundEntry) -> None:
-    """Nothing goes out under an agreement that the configuration has no more."""
+def _check_agreed(ground: Ground, entry: OutboundEntry, refusal: str) -> None:
+    """Nothing goes out under an agreement that the configuration has no more.
+
+    Only a message that ended can have lost its agreement. Raises `LocalError` (`refusal`).
+    """
     if ground.house.agreements.find(entry.agreement_id) is None:
-        raise LocalError(
-            "NotResendable", f"its agreement {entry.agreement_id!r} is not configured any more"
-        )
+        text = f"its agreement {entry.agreement_id!r} is not configured any more"
+        raise LocalError(refusal, text)
 
 
 def _check_ours(ground: Ground, entry: OutboundEntry) -> None:
     """A message that we carry for others can be taken back only by its From Party (I37)."""
-    agreement = ground.house.agreements.find(entry.agreement_id)
-    if agreement is not None and agreement.is_route:
+    if ground.house.agreement(entry.agreement_id).is_route:
         raise LocalError("NotCancellable", f"the message is {entry.pair.from_party}'s, not ours")
