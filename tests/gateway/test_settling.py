@@ -200,10 +200,12 @@ async def test_doubts_are_settled_in_bulk(open_pair, partner):
     names = [await in_doubt(open_pair, partner) for _ in range(3)]
     number = (await prepared(open_pair, "settle-delivered", state="in_doubt"))["number"]
     await settle(open_pair, names[1], "not-delivered")
-    await started(open_pair, number, 3)
+    await started(open_pair, number, 3, by="Ann")
     ended = await until_done(open_pair, number)
     assert (ended["done"], ended["skipped"]) == (2, 1)
     assert (await results(open_pair, number))[1]["error"] == "NotSettleable"
     said = [row for row in open_pair.rows(Event.SETTLED) if row.outcome == "delivered"]
     assert [row.message_id for row in said] == [names[0], names[2]]
     assert all(f"(bulk action {number})" in (row.reason or "") for row in said)
+    assert {row.actor for row in said} == {ended["started_by"]}
+    assert ended["started_by"].startswith("Ann (")

@@ -142,9 +142,12 @@ class Bulks:
         page = snapshot.list_messages(wanted)
         return [Chosen(one.message.message_id) for one in page.messages], page.next_after
 
-    async def start(self, number: int, count: int) -> Bulk:
-        """Begin to work on it. Raises `LocalError` (NotFound, NotStartable, CountDiffers)."""
-        bulk = await self._run(partial(steps.start, number=number, count=count))
+    async def start(self, number: int, count: int, *, actor: str) -> Bulk:
+        """Begin to work on it, in the name of `actor`.
+
+        Raises `LocalError` (NotFound, NotStartable, CountDiffers).
+        """
+        bulk = await self._run(partial(steps.start, number=number, count=count, actor=actor))
         self._work_on()
         return bulk
 
