@@ -117,19 +117,45 @@ async def test_no_doubt_is_settled_that_was_not_asked_for(run, gateway, doubts):
 
 
 @pytest.mark.parametrize(
-    ("said", "pair", "do"),
+    ("said", "pair", "way_on", "do"),
     [
-        ("NotRecognized", "open", "resend"),
-        ("Received", "open", "resend"),
-        (None, "suspended", "resend"),
-        (None, "open", "ask"),
+        ("NotRecognized", "open", "resend", "resend"),
+        ("NotRecognized", "open", "new-version", "new-version"),
+        ("NotRecognized", "open", None, "ask"),
+        ("NotRecognized", "suspended", "new-version", "new-version"),
+        ("Received", "open", "resend", "resend"),
+        ("Received", "open", "new-version", "ask"),
+        ("Received", "suspended", None, "ask"),
+        (None, "suspended", "resend", "resend"),
+        (None, "suspended", "new-version", "ask"),
+        (None, "open", "resend", "ask"),
     ],
 )
-async def test_the_advice_follows_from_what_is_known(run, doubts, said, pair, do):
-    """One thing, the safest that brings an answer; a word is never recommended."""
+async def test_the_advice_follows_from_what_is_known(run, doubts, said, pair, way_on, do):
+    """One thing, the safest that brings an answer and is not refused; a word is never one."""
     found = json.loads((await run("message", "show", "m-1", "-o", "json")).stdout)
     found["pair"] = {"state": pair, "reason": None}
     found["recovery"]["status"] = said
+    found["way_on"] = way_on
     advice = advice_for(convert(found, MessageDetail))
     assert isinstance(advice, Advice)
     assert advice.do == do
+    assert ("It cannot be sent again" in advice.why) == (said is not None and do != "resend")
+
+
+async def test_what_would_be_refused_is_not_recommended(run, gateway, peer, doubts):
+    """The number of each was taken back (`on_exhausted = "fail"`): only a new version is left."""
+    for name in doubts:
+        found = json.loads((await run("message", "show", name, "-o", "json")).stdout)
+        assert found["way_on"] == "new-version"
+        refused = await run("message", "resend", name)
+        assert (refused.exit_code, "NotResendable" in refused.stderr) == (Exit.NOT_POSSIBLE, True)
+    found["recovery"]["status"] = "NotRecognized"
+    assert advice_for(convert(found, MessageDetail)).do == "new-version"
+    found["resent_as"], found["way_on"] = "m-7", None
+    advice = advice_for(convert(found, MessageDetail))
+    assert (advice.do, "as m-7" in advice.why) == ("ask", True)
+    again = await run("message", "resend", "m-1", "--anyway", *WHY)
+    assert again.exit_code == Exit.OK
+    found = json.loads((await run("message", "show", "m-1", "-o", "json")).stdout)
+    assert (found["state"], found["way_on"]) == ("in_doubt", None)

@@ -61,6 +61,16 @@ async def settle(gateway: RunningGateway, message_id: str, word: str, **more: An
     return await gateway.call("POST", f"/v1/messages/{message_id}/settle", json=body)
 
 
+async def test_a_doubt_says_whether_the_message_can_be_sent_again(open_pair, partner):
+    """As a resend would: under rm-2001 nothing but its time is against it."""
+    message_id = await in_doubt(open_pair, partner)
+    path = f"/v1/messages/{message_id}"
+    assert (await open_pair.get(path))["way_on"] == "resend"
+    answer = await open_pair.call("POST", f"{path}/resend", json={})
+    assert (answer.status, answer.json["state"]) == (200, "sending")
+    assert (await open_pair.get(path))["way_on"] is None
+
+
 @pytest.mark.parametrize("word", WORDS)
 async def test_a_doubt_ends_in_every_list_and_count(open_pair, partner, word):
     """With a row that says who and why, one notice, and a journal that holds no more attempts."""

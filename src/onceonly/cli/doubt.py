@@ -35,6 +35,7 @@ COLUMNS: Final = (
 _COMMANDS: Final[dict[Remedy, str]] = {
     "take-up": "onceonly message resume {on} --reason …",
     "resend": "onceonly message resend {on}",
+    "new-version": "onceonly message resend {on} --new-version",
     "ask": "onceonly message status {on} --remote",
 }
 _DO: Final[dict[Settlement, BulkAction]] = {

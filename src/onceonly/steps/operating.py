@@ -5,6 +5,7 @@ raises `LocalError` before anything is written.
 """
 
 from collections.abc import Sequence
+from enum import StrEnum
 
 from onceonly.message.errors import LocalError
 from onceonly.message.identity import Pair
@@ -12,7 +13,13 @@ from onceonly.protocol import pairing, settling
 from onceonly.protocol.events import Cancelled, Settled
 from onceonly.protocol.recovering import CancelWanted, StatusWanted
 from onceonly.protocol.sending import Exposure, OutboundStatus
-from onceonly.steps.again import can_resend, check_way_on, may_be_forgotten, resend
+from onceonly.steps.again import (
+    check_way_on,
+    goes_again_itself,
+    may_be_forgotten,
+    resend,
+    was_resent,
+)
 from onceonly.steps.ground import Ground
 from onceonly.steps.submission import check_room
 from onceonly.steps.work import (
@@ -24,7 +31,7 @@ from onceonly.steps.work import (
     Work,
 )
 from onceonly.store.contract.entries import Incident, OutboundEntry, Role
-from onceonly.store.contract.store import Transaction
+from onceonly.store.contract.store import Snapshot, Transaction
 
 UNSENT_BATCH = 100
 """Most messages that are sent again in one step, so that the step stays short."""
@@ -33,8 +40,17 @@ _OVER = frozenset({OutboundStatus.FAILED, OutboundStatus.EXPIRED, OutboundStatus
 """Statuses in which there is nothing left to take back."""
 
 
+class WayOn(StrEnum):
+    """How the content of a message in doubt can go out again without a person's word."""
+
+    RESEND = "resend"
+    """The same bytes under the same id, of which the receiver eliminates a repeat."""
+    NEW_VERSION = "new-version"
+    """As a new message, once the partner has confirmed that the old one is cancelled."""
+
+
 def cancel(
-    txn: Transaction, ground: Ground, message_id: str, *, is_for_new_version: bool
+    txn: Snapshot, ground: Ground, message_id: str, *, is_for_new_version: bool
 ) -> Sequence[Work]:
     """Take a message back: at once if no byte left, otherwise by asking the receiver (R-08).
 
@@ -54,6 +70,23 @@ def cancel(
     return [RecoveryWork(message_id, CancelWanted(is_for_new_version))]
 
 
+def find_way_on(snapshot: Snapshot, ground: Ground, message_id: str) -> WayOn | None:
+    """What `send_again` or `cancel` for a new version would take now, by their own checks.
+
+    None: they would refuse both, or there is no doubt. Raises `LocalError` (NotFound).
+    """
+    entry = _found(snapshot, message_id)
+    if entry.state.status is not OutboundStatus.IN_DOUBT or was_resent(snapshot, entry):
+        return None
+    if goes_again_itself(snapshot, ground, entry):
+        return WayOn.RESEND
+    try:
+        cancel(snapshot, ground, message_id, is_for_new_version=True)
+    except LocalError:
+        return None
+    return WayOn.NEW_VERSION
+
+
 def is_unsent(entry: OutboundEntry) -> bool:
     """Whether no byte of the message has left."""
     return entry.state.exposure is Exposure.NEVER
@@ -71,7 +104,7 @@ def send_again(
     view = txn.find_outbound_view(message_id)
     assert view is not None, "its entry is there"
     _check_agreed(ground, entry, "NotResendable")
-    if can_resend(txn, ground, entry) and not is_anyway and view.resent_as is None:
+    if not is_anyway and goes_again_itself(txn, ground, entry):
         return [resend(entry, pair, reason)]
     agreement = ground.house.agreements.find(entry.agreement_id)
     check_way_on(view, agreement, has_turn=message_id in pair.in_flight, is_anyway=is_anyway)
@@ -146,7 +179,7 @@ def resume(txn: Transaction, ground: Ground, pair: Pair) -> Sequence[Work]:
     return [PairWork(pair, pairing.ResumeRequested())]
 
 
-def _found(txn: Transaction, message_id: str) -> OutboundEntry:
+def _found(txn: Snapshot, message_id: str) -> OutboundEntry:
     entry = txn.find_outbound(message_id)
     if entry is None:
         raise LocalError("NotFound", f"no outbound message {message_id!r}")
