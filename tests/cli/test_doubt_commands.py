@@ -55,6 +55,9 @@ async def test_one_is_explained_in_words(run, gateway, doubts):
     assert result.exit_code == Exit.OK
     for told in ("in doubt", "503", "message status m-1 --remote", "Risk: None", "--as delivered"):
         assert told in result.stdout
+    tries = len(gateway.rows(Event.TRANSMITTED, message_id="m-1"))
+    assert f"Tries since it was last started: {tries}; how the last ended: " in result.stdout
+    assert "It left" not in result.stdout
     evidence = json.loads((await run("doubt", "explain", "m-1", "-o", "json")).stdout)
     assert evidence["do"] == "ask"
     await run("message", "settle", "m-1", "--as", "delivered", *WHY)

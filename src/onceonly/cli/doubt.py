@@ -124,7 +124,8 @@ def explain(client: Client, message_id: str, output: str) -> None:
         print_json(evidence)
         return
     put(f"{message_id} to {evidence['to']}: in doubt; {found.known}.")
-    put(f"It left {found.attempt} times, the last time: {evidence['last_outcome'] or 'unknown'}.")
+    last = evidence["last_outcome"] or "unknown"
+    put(f"Tries since it was last started: {found.attempt}; how the last ended: {last}.")
     put(f"Given up since: {': '.join(filter(None, (found.error_code, found.reason)))}.")
     said = evidence["partner_said"]
     put(f"The partner said: {said}." if said else "The partner has said nothing about it.")
