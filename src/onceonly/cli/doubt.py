@@ -158,8 +158,9 @@ def settle(
 ) -> None:
     """End a doubt by your word, or all doubts that fit what you ask for.
 
-    For when you have asked the partner by other means. Nothing is sent, and no word leaves this
-    gateway; a closed pair stays closed. What the partner's gateway says later still counts.
+    For when you have asked the partner by other means. Nothing is sent, except a response that the
+    partner itself asks for again, and no word leaves this gateway; a closed pair stays closed. What
+    the partner's gateway says later still counts.
 
     After not-delivered, `message resend` sends the content as a new message. After delivered it
     does so only with --anyway. A message that is not in doubt is refused.
