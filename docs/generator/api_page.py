@@ -327,6 +327,7 @@ def _shapes() -> dict[str, Any]:
             [record, transmitted],
             message.payloads,
             outlook(state, None, agreement.terms, lambda due_ns: due_ns),
+            None,
         ),
         "Job": shapes.job_shape(
             Job(7, "orders-2026-01-01", at, at, 1, at + 60_000_000),

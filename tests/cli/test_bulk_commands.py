@@ -82,17 +82,35 @@ async def test_the_number_is_typed(run, gateway, queued, monkeypatch, typed, don
     [
         ("message", "cancel"),
         ("message", "cancel", "m-1", "--state", "queued"),
+        ("message", "cancel", "--reason", "x", "--yes"),
+        ("message", "cancel", "--reason", "x", "--dry-run"),
+        ("message", "resend", "--reason", "x", "--yes"),
+        ("message", "cancel", "m-1", "--dry-run"),
+        ("message", "cancel", "m-1", "--reason", "x", "--everything", "--yes"),
+        ("message", "cancel", "--state", "queued", "--reason", "x", "--everything", "--yes"),
         ("message", "cancel", "--state", "queued", "--yes"),
         ("message", "cancel", "--state", "queued", "--reason", "x"),
         ("message", "resend", "--state", "queued", "--reason", "x", "--new-version", "--yes"),
         ("bulk", "prepare", "explode", "--reason", "x"),
     ],
-    ids=["none", "both", "no reason", "nobody to ask", "new version", "unknown"],
+    ids=[
+        *("none", "both", "only yes", "only dry run", "resend only yes", "one as a dry run"),
+        *("one and everything", "criteria and everything"),
+        *("no reason", "nobody to ask", "new version", "unknown"),
+    ],
 )
 async def test_what_is_not_meant_is_usage(run, gateway, queued, words):
     """Exit 2, and nothing is selected."""
     assert (await run(*words)).exit_code == Exit.USAGE
     assert json.loads((await run("bulk", "list", "-o", "json")).stdout) == []
+    assert cancelled(gateway) == 0
+
+
+async def test_everything_is_said_in_so_many_words(run, gateway, queued):
+    """With it no criterion is needed; what does not fit is skipped as always."""
+    result = await run("message", "cancel", "--everything", "--reason", "x", "--dry-run")
+    assert "take back: 8 messages" in result.stderr
+    assert cancelled(gateway) == 0
 
 
 async def test_nothing_that_fits_is_nothing_to_do(run, gateway):

@@ -55,6 +55,9 @@ async def test_one_is_explained_in_words(run, gateway, doubts):
     assert result.exit_code == Exit.OK
     for told in ("in doubt", "503", "message status m-1 --remote", "Risk: None", "--as delivered"):
         assert told in result.stdout
+    tries = len(gateway.rows(Event.TRANSMITTED, message_id="m-1"))
+    assert f"Tries since it was last started: {tries}; how the last ended: " in result.stdout
+    assert "It left" not in result.stdout
     evidence = json.loads((await run("doubt", "explain", "m-1", "-o", "json")).stdout)
     assert evidence["do"] == "ask"
     await run("message", "settle", "m-1", "--as", "delivered", *WHY)
@@ -105,20 +108,57 @@ async def test_all_that_fit_are_settled_and_only_doubts(run, gateway, peer, doub
         assert (await run(*missing)).exit_code == Exit.USAGE
 
 
+async def test_no_doubt_is_settled_that_was_not_asked_for(run, gateway, doubts):
+    """--yes and --dry-run are no criteria: it takes --everything to mean all doubts."""
+    words = ("doubt", "settle", "--as", "not-delivered", *WHY)
+    assert (await run(*words, "--yes")).exit_code == Exit.USAGE
+    for named in (("m-1",), ("m-1", "m-2")):
+        assert (await run(*words, *named, "--dry-run")).exit_code == Exit.USAGE
+    assert gateway.rows(Event.SETTLED) == []
+    assert (await run(*words, "--everything", "--yes")).exit_code == Exit.OK
+    assert {gateway.state_of(name) for name in doubts} == {"settled_not_delivered"}
+
+
 @pytest.mark.parametrize(
-    ("said", "pair", "do"),
+    ("said", "pair", "way_on", "do"),
     [
-        ("NotRecognized", "open", "resend"),
-        ("Received", "open", "resend"),
-        (None, "suspended", "resend"),
-        (None, "open", "ask"),
+        ("NotRecognized", "open", "resend", "resend"),
+        ("NotRecognized", "open", "new-version", "new-version"),
+        ("NotRecognized", "open", None, "ask"),
+        ("NotRecognized", "suspended", "new-version", "new-version"),
+        ("Received", "open", "resend", "resend"),
+        ("Received", "open", "new-version", "ask"),
+        ("Received", "suspended", None, "ask"),
+        (None, "suspended", "resend", "resend"),
+        (None, "suspended", "new-version", "ask"),
+        (None, "open", "resend", "ask"),
     ],
 )
-async def test_the_advice_follows_from_what_is_known(run, doubts, said, pair, do):
-    """One thing, the safest that brings an answer; a word is never recommended."""
+async def test_the_advice_follows_from_what_is_known(run, doubts, said, pair, way_on, do):
+    """One thing, the safest that brings an answer and is not refused; a word is never one."""
     found = json.loads((await run("message", "show", "m-1", "-o", "json")).stdout)
     found["pair"] = {"state": pair, "reason": None}
     found["recovery"]["status"] = said
+    found["way_on"] = way_on
     advice = advice_for(convert(found, MessageDetail))
     assert isinstance(advice, Advice)
     assert advice.do == do
+    assert ("It cannot be sent again" in advice.why) == (said is not None and do != "resend")
+
+
+async def test_what_would_be_refused_is_not_recommended(run, gateway, peer, doubts):
+    """The number of each was taken back (`on_exhausted = "fail"`): only a new version is left."""
+    for name in doubts:
+        found = json.loads((await run("message", "show", name, "-o", "json")).stdout)
+        assert found["way_on"] == "new-version"
+        refused = await run("message", "resend", name)
+        assert (refused.exit_code, "NotResendable" in refused.stderr) == (Exit.NOT_POSSIBLE, True)
+    found["recovery"]["status"] = "NotRecognized"
+    assert advice_for(convert(found, MessageDetail)).do == "new-version"
+    found["resent_as"], found["way_on"] = "m-7", None
+    advice = advice_for(convert(found, MessageDetail))
+    assert (advice.do, "as m-7" in advice.why) == ("ask", True)
+    again = await run("message", "resend", "m-1", "--anyway", *WHY)
+    assert again.exit_code == Exit.OK
+    found = json.loads((await run("message", "show", "m-1", "-o", "json")).stdout)
+    assert (found["state"], found["way_on"]) == ("in_doubt", None)

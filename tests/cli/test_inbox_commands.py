@@ -219,8 +219,10 @@ async def test_redeliver_acts_on_many(run, gateway, peer):
     assert gateway.rows(Event.HANDED_OVER_AGAIN) == []
     assert (await run(*wanted, "--yes")).exit_code == Exit.OK
     assert len(gateway.rows(Event.HANDED_OVER_AGAIN)) == 1
+    everything = ("inbox", "redeliver", "--everything", *wanted[4:], "--dry-run")
+    assert "once more: 1 messages" in (await run(*everything)).stderr
     prepared = await run("bulk", "prepare", "redeliver", "--processing", "in-progress", *wanted[4:])
-    assert "onceonly bulk start 3 --count 1" in prepared.stderr
+    assert "onceonly bulk start 4 --count 1" in prepared.stderr
 
 
 @pytest.mark.parametrize(
@@ -229,12 +231,20 @@ async def test_redeliver_acts_on_many(run, gateway, peer):
         ("inbox", "redeliver", "--reason", "x"),
         ("inbox", "redeliver", M),
         ("inbox", "redeliver", M, "--since", "2h", "--reason", "x"),
+        ("inbox", "redeliver", "--reason", "x", "--yes"),
+        ("inbox", "redeliver", "--reason", "x", "--dry-run"),
+        ("inbox", "redeliver", "--offset", "1", "--reason", "x", "--dry-run"),
         ("bulk", "prepare", "redeliver", "--state", "failed", "--reason", "x"),
         ("bulk", "prepare", "cancel", "--processing", "complete", "--reason", "x"),
     ],
-    ids=["none", "no reason", "both", "sent", "received"],
+    ids=[
+        *("none", "no reason", "both", "only yes", "only dry run", "one as a dry run"),
+        *("sent", "received"),
+    ],
 )
+@pytest.mark.usefixtures("received")
 async def test_what_is_not_meant_is_handed_over_no_more(run, gateway, words):
     """Exit 2, and nothing is selected."""
     assert (await run(*words)).exit_code == Exit.USAGE
+    assert gateway.rows(Event.HANDED_OVER_AGAIN) == []
     assert json.loads((await run("bulk", "list", "-o", "json")).stdout) == []

@@ -39,8 +39,13 @@ async def prepared(gateway: RunningGateway, do: str, **where: Any) -> Any:
     return answer.json
 
 
-async def started(gateway: RunningGateway, number: int, count: int) -> Any:
-    answer = await gateway.call("POST", f"{BULK}/{number}/start", json={"count": count})
+async def started(
+    gateway: RunningGateway, number: int, count: int, *, by: str | None = None
+) -> Any:
+    headers = {} if by is None else {"onceonly-operator": by}
+    answer = await gateway.call(
+        "POST", f"{BULK}/{number}/start", json={"count": count}, headers=headers
+    )
     assert answer.status == 202, answer
     return answer.json
 

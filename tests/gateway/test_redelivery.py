@@ -264,7 +264,9 @@ async def test_a_selection_of_the_inbox_is_handed_over_again(gateway, peer):
     assert [(one["message_id"], one["offset"], one["text"]) for one in results] == [
         (name, number, f"at offset {number + 7}") for number, name in enumerate(NAMES, 1)
     ]
-    assert {row.actor for row in gateway.rows(Event.HANDED_OVER_AGAIN)} == {"bulk action 1"}
+    rows = gateway.rows(Event.HANDED_OVER_AGAIN)
+    assert {row.actor for row in rows} == {gateway.rows(Event.ASKED)[-1].actor}
+    assert all((row.reason or "").endswith("(bulk action 1)") for row in rows)
     page = await gateway.get("/v1/inbox?after=7")
     assert [(one["message_id"], one["handed_over_again"]) for one in page["items"]] == [
         (name, 1) for name in NAMES

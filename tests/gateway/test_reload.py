@@ -173,6 +173,31 @@ async def test_an_agreement_with_a_message_in_flight_is_not_taken_away(
     assert await gateway.submit(ORDER, to=peer)
 
 
+async def test_a_message_that_outlived_its_agreement_is_refused_by_name(
+    gateway: RunningGateway, peer: Peer
+) -> None:
+    """Whatever operators ask for, it is no bug of ours: nothing is open about it any more."""
+    sent = await gateway.submit(ORDER, to=peer)
+    unsent = await gateway.submit(ORDER, to=peer)
+    path = "/v1/messages"
+    await gateway.call("POST", f"{path}/{unsent}/cancel")
+    await peer.hear("Normal")
+    await peer.acknowledge(sent)
+    await gateway.until_state(sent, "acknowledged")
+    drop_agreements(gateway)
+    gateway.configuration = read_configuration(gateway.configuration.path)
+    await gateway.restart()
+    word = {"as": "delivered", "reason": "their clerk looked"}
+    for message_id in (sent, unsent):
+        settled = await gateway.call("POST", f"{path}/{message_id}/settle", json=word)
+        assert refused(settled) == (409, "NotSettleable")
+        for verb, body in (("cancel", {}), ("resend", {"new_version": True})):
+            answer = await gateway.call("POST", f"{path}/{message_id}/{verb}", json=body)
+            assert refused(answer) == (409, "NotCancellable")
+    answer = await gateway.call("POST", f"{path}/{sent}/status-request")
+    assert refused(answer) == (404, "UnknownAgreement")
+
+
 def drop_agreements(gateway: RunningGateway) -> None:
     """Take every agreement out of the file."""
     path = gateway.configuration.path

@@ -61,6 +61,16 @@ async def settle(gateway: RunningGateway, message_id: str, word: str, **more: An
     return await gateway.call("POST", f"/v1/messages/{message_id}/settle", json=body)
 
 
+async def test_a_doubt_says_whether_the_message_can_be_sent_again(open_pair, partner):
+    """As a resend would: under rm-2001 nothing but its time is against it."""
+    message_id = await in_doubt(open_pair, partner)
+    path = f"/v1/messages/{message_id}"
+    assert (await open_pair.get(path))["way_on"] == "resend"
+    answer = await open_pair.call("POST", f"{path}/resend", json={})
+    assert (answer.status, answer.json["state"]) == (200, "sending")
+    assert (await open_pair.get(path))["way_on"] is None
+
+
 @pytest.mark.parametrize("word", WORDS)
 async def test_a_doubt_ends_in_every_list_and_count(open_pair, partner, word):
     """With a row that says who and why, one notice, and a journal that holds no more attempts."""
@@ -200,10 +210,12 @@ async def test_doubts_are_settled_in_bulk(open_pair, partner):
     names = [await in_doubt(open_pair, partner) for _ in range(3)]
     number = (await prepared(open_pair, "settle-delivered", state="in_doubt"))["number"]
     await settle(open_pair, names[1], "not-delivered")
-    await started(open_pair, number, 3)
+    await started(open_pair, number, 3, by="Ann")
     ended = await until_done(open_pair, number)
     assert (ended["done"], ended["skipped"]) == (2, 1)
     assert (await results(open_pair, number))[1]["error"] == "NotSettleable"
     said = [row for row in open_pair.rows(Event.SETTLED) if row.outcome == "delivered"]
     assert [row.message_id for row in said] == [names[0], names[2]]
     assert all(f"(bulk action {number})" in (row.reason or "") for row in said)
+    assert {row.actor for row in said} == {ended["started_by"]}
+    assert ended["started_by"].startswith("Ann (")

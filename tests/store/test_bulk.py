@@ -35,7 +35,8 @@ def add(store: SqliteStore, *message_ids: str) -> int:
     txn = store.begin()
     bulk = txn.add_bulk(BulkAction.CANCEL, "why", "{}", at=7)
     txn.add_bulk_items(bulk.number, 1, [Chosen(message_id) for message_id in message_ids])
-    txn.put_bulk(changed(bulk, items=len(message_ids), state=BulkState.RUNNING, started_at=8))
+    started = {"state": BulkState.RUNNING, "started_at": 8, "started_by": "Ann (operators)"}
+    txn.put_bulk(changed(bulk, items=len(message_ids), **started))
     store.commit()
     return bulk.number
 
@@ -58,6 +59,7 @@ def test_what_was_written_is_found(path: Path, store: SqliteStore, open_in: Open
     snapshot = again.snapshot()
     assert snapshot.find_bulk(number) == bulk
     assert bulk is not None
+    assert bulk.started_by == "Ann (operators)"
     assert (bulk.items, bulk.state, bulk.started_at) == (2, BulkState.RUNNING, 8)
     assert snapshot.list_bulk_items(number, 0, 10) == [done, BulkItem(2, "m-2")]
     assert snapshot.list_bulk_items(number, 1, 10) == [BulkItem(2, "m-2")]

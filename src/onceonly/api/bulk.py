@@ -85,6 +85,8 @@ class Bulk(Word, kw_only=True):
     left: int
     prepared_at: Instant
     started_at: Instant | None
+    started_by: str | None
+    """Who started it last; the actor of what is done with each message."""
     finished_at: Instant | None
 
 

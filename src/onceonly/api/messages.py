@@ -31,6 +31,7 @@ from onceonly.api.words import (
     Settlement,
     TakenUp,
     TransmissionOutcome,
+    WayOn,
 )
 from onceonly.message.message import DeliverySemantics
 from onceonly.message.signals import MessageStatus, ReportedProcessing
@@ -177,6 +178,8 @@ class MessageDetail(OutboundMessage, kw_only=True):
     `reason` belongs to `error_code`: null where that is. `attempts_max`, `next_attempt_at` and
     `gives_up_at` are what lies ahead if no answer comes: null where no number or no time limits it,
     or nothing is to come. `known` says in words what is known of its delivery.
+    `way_on` says whether a message in doubt can be sent again as it is, or as a new version; null
+    where it takes a person's word.
     """
 
     reason: str | None
@@ -184,6 +187,7 @@ class MessageDetail(OutboundMessage, kw_only=True):
     next_attempt_at: Instant | None
     gives_up_at: Instant | None
     known: str | None
+    way_on: WayOn | None
     payloads: tuple[SentPayload, ...]
     last_outcome: LastOutcome | None
     acknowledgment: Said | None

@@ -118,7 +118,7 @@ REQUEST_STATUS: Final = Operation(
     body_type=Nothing,
     answer_type=messages.OutboundMessage,
     statuses=(202,),
-    refusals=("NotFound", "NeverSent", "StoreFull"),
+    refusals=("NotFound", "NeverSent", "UnknownAgreement", "StoreFull"),
 )
 RESUME_MESSAGE: Final = Operation(
     name="resumeMessage",
@@ -137,7 +137,8 @@ SETTLE_MESSAGE: Final = Operation(
     method="post",
     path="/v1/messages/{message_id}/settle",
     summary="End a doubt by a person's word, who asked the partner by other means; nothing of it "
-    "is sent, and a later word of the partner still counts",
+    "is sent, except a response that the partner asks for again, and a later word of the partner "
+    "still counts",
     path_type=messages.MessagePath,
     query_type=Nothing,
     body_type=messages.Settle,

@@ -82,6 +82,9 @@ with sent ones."""
 Settlement = Literal["delivered", "not-delivered"]
 """What a person says became of a message in doubt."""
 
+WayOn = Literal["resend", "new-version"]
+"""How the content of a message in doubt can go out again without a person's word."""
+
 BulkState = Literal["selecting", "prepared", "running", "stopped", "done"]
 """How far an action on many messages is."""
 

@@ -4,7 +4,7 @@ import sys
 import time
 from collections.abc import Callable
 from itertools import islice
-from typing import Any, get_args
+from typing import Any, Final, get_args
 
 import click
 
@@ -62,16 +62,34 @@ def many_options(command: Callable[..., Any]) -> Callable[..., Any]:
 confirmed: Options = together(
     click.option("--yes", is_flag=True, help="Begin without asking for the number."),
     click.option("--dry-run", is_flag=True, help="Show which messages, and do nothing."),
+    click.option("--everything", is_flag=True, help="All of them, where no criterion is given."),
 )
-"""How a command that acts on many is confirmed."""
+"""How a command that acts on many is confirmed. With `--everything` no criterion is meant."""
+
+_NO_CRITERIA: Final = ("yes", "dry_run", "everything")
 
 
-def is_about_many(message_id: object, where: dict[str, Any], *, by: str = "--state, --to") -> bool:
-    """Whether a command names no message but criteria. Raises a usage error for both, or none."""
-    given = any(where[name] not in (None, False) for name in where)
-    if given == (message_id is not None):
-        raise click.UsageError(f"name one MESSAGE_ID, or say which messages by {by}, …")
-    return given
+def is_about_many(message_id: object, many: dict[str, Any], *, by: str = "--state, --to") -> bool:
+    """Whether a command names no message, but criteria or --everything.
+
+    Raises a usage error for both, for none, and for a flag that is only for many: whoever says
+    --dry-run with one message must not see it done.
+    """
+    is_some = any(value is not None for value in criteria_of(many).values())
+    if is_some and many["everything"]:
+        raise click.UsageError("--everything goes without criteria: say one of them")
+    is_many = is_some or many["everything"]
+    if is_many == (message_id is not None):
+        text = f"name one MESSAGE_ID, or say which messages by {by}, …, or --everything"
+        raise click.UsageError(text)
+    if not is_many and (many["yes"] or many["dry_run"]):
+        raise click.UsageError("--yes and --dry-run are for many messages")
+    return is_many
+
+
+def criteria_of(many: dict[str, Any]) -> dict[str, Any]:
+    """What says which messages are meant, of all that `many_options` read."""
+    return {name: value for name, value in many.items() if name not in _NO_CRITERIA}
 
 
 def act_on_many(
@@ -82,12 +100,11 @@ def act_on_many(
     `many` is what `many_options` read. Exits with 12 where some were skipped or failed.
     """
     yes, dry_run = many["yes"], many["dry_run"]
-    where = {name: value for name, value in many.items() if name not in ("yes", "dry_run")}
     if not (reason or "").strip():
         raise click.BadParameter("many messages need one", param_hint="--reason")
     if not (yes or dry_run or is_asked()):
         raise click.UsageError("nobody can be asked here: say --dry-run or --yes")
-    prepared = client.prepare_bulk(do, reason or "", _where(do, where))
+    prepared = client.prepare_bulk(do, reason or "", _where(do, criteria_of(many)))
     if output == "table" or dry_run:
         _show_selection(prepared, output)
     if not prepared.items:

@@ -35,6 +35,7 @@ COLUMNS: Final = (
 _COMMANDS: Final[dict[Remedy, str]] = {
     "take-up": "onceonly message resume {on} --reason …",
     "resend": "onceonly message resend {on}",
+    "new-version": "onceonly message resend {on} --new-version",
     "ask": "onceonly message status {on} --remote",
 }
 _DO: Final[dict[Settlement, BulkAction]] = {
@@ -123,7 +124,8 @@ def explain(client: Client, message_id: str, output: str) -> None:
         print_json(evidence)
         return
     put(f"{message_id} to {evidence['to']}: in doubt; {found.known}.")
-    put(f"It left {found.attempt} times, the last time: {evidence['last_outcome'] or 'unknown'}.")
+    last = evidence["last_outcome"] or "unknown"
+    put(f"Tries since it was last started: {found.attempt}; how the last ended: {last}.")
     put(f"Given up since: {': '.join(filter(None, (found.error_code, found.reason)))}.")
     said = evidence["partner_said"]
     put(f"The partner said: {said}." if said else "The partner has said nothing about it.")
@@ -156,8 +158,9 @@ def settle(
 ) -> None:
     """End a doubt by your word, or all doubts that fit what you ask for.
 
-    For when you have asked the partner by other means. Nothing is sent, and no word leaves this
-    gateway; a closed pair stays closed. What the partner's gateway says later still counts.
+    For when you have asked the partner by other means. Nothing is sent, except a response that the
+    partner itself asks for again, and no word leaves this gateway; a closed pair stays closed. What
+    the partner's gateway says later still counts.
 
     After not-delivered, `message resend` sends the content as a new message. After delivered it
     does so only with --anyway. A message that is not in doubt is refused.

@@ -3,6 +3,8 @@
 It only says what makes sense for people to try: whether a deed is done, the API decides.
 """
 
+from typing import Final
+
 from onceonly.api import doubts
 from onceonly.api.doubts import is_parked
 from onceonly.api.inbox import InboxItem
@@ -51,7 +53,12 @@ def of_item(item: InboxItem) -> tuple[Deed, ...]:
     return (*(() if begun else (deeds.BEGIN,)), deeds.COMPLETE, deeds.REFUSE, deeds.REDELIVER)
 
 
-_DEEDS = {"take-up": deeds.TAKE_UP, "resend": deeds.RESEND, "ask": deeds.ASK}
+_DEEDS: Final[dict[doubts.Remedy, Deed]] = {
+    "take-up": deeds.TAKE_UP,
+    "resend": deeds.RESEND,
+    "new-version": deeds.NEW_VERSION,
+    "ask": deeds.ASK,
+}
 
 
 def advice_for(message: MessageDetail) -> Advice:

@@ -164,7 +164,8 @@ SETTLE_DELIVERED: Final = _message(
     _settle("delivered"),
     button="Settle: delivered",
     effect="You have asked the partner by other means, and it has the document. The doubt ends on "
-    "your word; nothing is sent, and its pair stays as it is.",
+    "your word; nothing is sent, unless the partner asks for it again as a response, and its pair "
+    "stays as it is.",
     risk="If that is wrong, nobody looks for the document any more: it is lost until the partner "
     "misses it.",
     is_grave=True,

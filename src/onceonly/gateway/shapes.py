@@ -28,6 +28,7 @@ from onceonly.protocol.outbound import UNDELIVERED
 from onceonly.protocol.outlook import Outlook
 from onceonly.protocol.recovering import Recovery
 from onceonly.protocol.sending import OutboundStatus
+from onceonly.steps.operating import WayOn
 from onceonly.steps.places import RowAnswer
 from onceonly.steps.rows import outcome_of
 from onceonly.store.contract.entries import (
@@ -137,6 +138,7 @@ def detail_shape(
     records: Sequence[Record],
     payloads: Sequence[Payload],
     ahead: Outlook | None,
+    way_on: WayOn | None,
     name_of: NameOf = nameless,
 ) -> messages.MessageDetail:
     """The message, and what the journal has of it: its acknowledgement, receipts, every row.
@@ -153,6 +155,7 @@ def detail_shape(
         next_attempt_at=None if ahead is None else instant(ahead.next_attempt_at),
         gives_up_at=None if ahead is None else instant(ahead.gives_up_at),
         known=None if ahead is None else ahead.known,
+        way_on=None if way_on is None else word(way_on),
         payloads=tuple(
             _sent_payload_shape(message.message_id, number, payload)
             for number, payload in enumerate(payloads)

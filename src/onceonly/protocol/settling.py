@@ -13,9 +13,10 @@ nothing but a word of the partner changes:
                                                          and an operator is told
              -> either                 -> cancelled      by the receiver's tombstone
 
-Nothing of the message is sent after the word, and the word itself never leaves this gateway. Its
-turn is given back, if it had one, and its number with it, as if it were abandoned (R-10): a pair
-that restarts at 1 is right whether the partner has the message or not. The pair stays as it is.
+Nothing of the message is sent after the word, except a response that the partner itself asks for
+again after `delivered`, and the word itself never leaves this gateway. Its turn is given back, if
+it had one, and its number with it, as if it were abandoned (R-10): a pair that restarts at 1 is
+right whether the partner has the message or not. The pair stays as it is.
 
 Must not know who may say the word, nor how the content goes out again (R-41).
 """

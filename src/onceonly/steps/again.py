@@ -47,6 +47,11 @@ def can_resend(snapshot: Snapshot, ground: Ground, entry: OutboundEntry) -> bool
     return entry.message_id in pair.in_flight and pair.status is not PairStatus.OPEN
 
 
+def goes_again_itself(snapshot: Snapshot, ground: Ground, entry: OutboundEntry) -> bool:
+    """Whether whoever asks for a resend gets the same bytes, under the same id (S4-24)."""
+    return can_resend(snapshot, ground, entry) and not was_resent(snapshot, entry)
+
+
 def resend(entry: OutboundEntry, pair: SendingPair, reason: str) -> Work:
     """The work that sends a given-up message again: resume its pair, or queue it again."""
     if entry.message_id in pair.in_flight:

@@ -59,9 +59,12 @@ def seal(txn: BulkTransaction, ground: Ground, number: int) -> Bulk:
     return _put(txn, changed(get(txn, number), state=BulkState.PREPARED))
 
 
-def start(txn: BulkTransaction, ground: Ground, number: int, count: int) -> Bulk:
+def start(
+    txn: BulkTransaction, ground: Ground, number: int, count: int, *, actor: str | None
+) -> Bulk:
     """Start what is prepared, or go on with what was stopped; again, it changes nothing.
 
+    `actor` answers for what is done from then on, in the rows where a single action says who.
     Raises `LocalError` (NotFound, NotStartable, CountDiffers).
     """
     bulk = get(txn, number)
@@ -73,7 +76,13 @@ def start(txn: BulkTransaction, ground: Ground, number: int, count: int) -> Bulk
         text = f"bulk action {number} has {bulk.items} messages, and not {count}"
         raise LocalError("CountDiffers", text)
     started_at = ground.now.at if bulk.started_at is None else bulk.started_at
-    started = changed(bulk, state=BulkState.RUNNING, started_at=started_at, finished_at=None)
+    started = changed(
+        bulk,
+        state=BulkState.RUNNING,
+        started_at=started_at,
+        finished_at=None,
+        started_by=actor,
+    )
     return _put(txn, started)
 
 
@@ -135,7 +144,8 @@ def give_up(txn: BulkTransaction, ground: Ground, number: int, item: int, bug: s
 
 
 def _work(txn: BulkTransaction, ground: Ground, bulk: Bulk, item: BulkItem) -> Sequence[Work]:
-    why = f"an operator asked for it: {bulk.reason} (bulk action {bulk.number})"
+    said = f"{bulk.reason} (bulk action {bulk.number})"
+    why = f"an operator asked for it: {said}"
     message_id = item.message_id
     match bulk.action:
         case BulkAction.RESEND | BulkAction.RESEND_ANYWAY:
@@ -149,13 +159,11 @@ def _work(txn: BulkTransaction, ground: Ground, bulk: Bulk, item: BulkItem) -> S
             _check_parked(txn, message_id)
             return operating.take_up(txn, ground, message_id, why)
         case BulkAction.SETTLE_DELIVERED | BulkAction.SETTLE_NOT_DELIVERED:
-            said = f"{bulk.reason} (bulk action {bulk.number})"
-            word = Settled(_WORD_OF[bulk.action], said)
+            word = Settled(_WORD_OF[bulk.action], said, bulk.started_by)
             return operating.settle(txn, ground, message_id, word)
         case BulkAction.REDELIVER:
             assert item.offset is not None, "it was selected from the inbox"
-            actor = f"bulk action {bulk.number}"
-            hand_over_again(txn, ground, item.offset, actor=actor, reason=bulk.reason)
+            hand_over_again(txn, ground, item.offset, actor=bulk.started_by, reason=said)
             return ()
 
 

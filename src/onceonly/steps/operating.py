@@ -5,14 +5,21 @@ raises `LocalError` before anything is written.
 """
 
 from collections.abc import Sequence
+from enum import StrEnum
 
 from onceonly.message.errors import LocalError
 from onceonly.message.identity import Pair
-from onceonly.protocol import pairing
+from onceonly.protocol import pairing, settling
 from onceonly.protocol.events import Cancelled, Settled
 from onceonly.protocol.recovering import CancelWanted, StatusWanted
 from onceonly.protocol.sending import Exposure, OutboundStatus
-from onceonly.steps.again import can_resend, check_way_on, may_be_forgotten, resend
+from onceonly.steps.again import (
+    check_way_on,
+    goes_again_itself,
+    may_be_forgotten,
+    resend,
+    was_resent,
+)
 from onceonly.steps.ground import Ground
 from onceonly.steps.submission import check_room
 from onceonly.steps.work import (
@@ -24,7 +31,7 @@ from onceonly.steps.work import (
     Work,
 )
 from onceonly.store.contract.entries import Incident, OutboundEntry, Role
-from onceonly.store.contract.store import Transaction
+from onceonly.store.contract.store import Snapshot, Transaction
 
 UNSENT_BATCH = 100
 """Most messages that are sent again in one step, so that the step stays short."""
@@ -33,24 +40,51 @@ _OVER = frozenset({OutboundStatus.FAILED, OutboundStatus.EXPIRED, OutboundStatus
 """Statuses in which there is nothing left to take back."""
 
 
+class WayOn(StrEnum):
+    """How the content of a message in doubt can go out again without a person's word."""
+
+    RESEND = "resend"
+    """The same bytes under the same id, of which the receiver eliminates a repeat."""
+    NEW_VERSION = "new-version"
+    """As a new message, once the partner has confirmed that the old one is cancelled."""
+
+
 def cancel(
-    txn: Transaction, ground: Ground, message_id: str, *, is_for_new_version: bool
+    txn: Snapshot, ground: Ground, message_id: str, *, is_for_new_version: bool
 ) -> Sequence[Work]:
     """Take a message back: at once if no byte left, otherwise by asking the receiver (R-08).
 
     Raises `LocalError` (NotFound, NotCancellable).
     """
     entry = _found(txn, message_id)
+    if entry.state.status in _OVER:
+        raise LocalError("NotCancellable", f"the message is {entry.state.status} already")
+    _check_agreed(ground, entry, "NotCancellable")
     _check_ours(ground, entry)
     if is_unsent(entry) and not is_for_new_version:
         return [MessageWork(message_id, Cancelled())]
-    if entry.state.status in _OVER:
-        raise LocalError("NotCancellable", f"the message is {entry.state.status} already")
     if may_be_forgotten(txn, ground, entry):
         raise LocalError(
             "NotCancellable", "so old that the partner may have processed and forgotten it"
         )
     return [RecoveryWork(message_id, CancelWanted(is_for_new_version))]
+
+
+def find_way_on(snapshot: Snapshot, ground: Ground, message_id: str) -> WayOn | None:
+    """What `send_again` or `cancel` for a new version would take now, by their own checks.
+
+    None: they would refuse both, or there is no doubt. Raises `LocalError` (NotFound).
+    """
+    entry = _found(snapshot, message_id)
+    if entry.state.status is not OutboundStatus.IN_DOUBT or was_resent(snapshot, entry):
+        return None
+    if goes_again_itself(snapshot, ground, entry):
+        return WayOn.RESEND
+    try:
+        cancel(snapshot, ground, message_id, is_for_new_version=True)
+    except LocalError:
+        return None
+    return WayOn.NEW_VERSION
 
 
 def is_unsent(entry: OutboundEntry) -> bool:
@@ -69,8 +103,8 @@ def send_again(
     pair = txn.get_sending_pair(entry.pair)
     view = txn.find_outbound_view(message_id)
     assert view is not None, "its entry is there"
-    _check_agreed(ground, entry)
-    if can_resend(txn, ground, entry) and not is_anyway and view.resent_as is None:
+    _check_agreed(ground, entry, "NotResendable")
+    if not is_anyway and goes_again_itself(txn, ground, entry):
         return [resend(entry, pair, reason)]
     agreement = ground.house.agreements.find(entry.agreement_id)
     check_way_on(view, agreement, has_turn=message_id in pair.in_flight, is_anyway=is_anyway)
@@ -90,17 +124,24 @@ def send_unsent(txn: Transaction, ground: Ground, agreement_id: str) -> Sequence
 
 
 def inquire(txn: Transaction, ground: Ground, message_id: str) -> Sequence[Work]:
-    """Ask the partner about the message. Raises `LocalError` (NotFound, NeverSent)."""
-    del ground
-    if is_unsent(_found(txn, message_id)):
+    """Ask the partner about the message.
+
+    Raises `LocalError` (NotFound, NeverSent, UnknownAgreement).
+    """
+    entry = _found(txn, message_id)
+    if is_unsent(entry):
         raise LocalError("NeverSent", "no byte of the message has left this gateway")
+    _check_agreed(ground, entry, "UnknownAgreement")
     return [RecoveryWork(message_id, StatusWanted())]
 
 
 def settle(txn: Transaction, ground: Ground, message_id: str, word: Settled) -> Sequence[Work]:
     """End a doubt by a person's word (R-49). Raises `LocalError` (NotFound, NotSettleable)."""
     del ground
-    _found(txn, message_id)
+    state = _found(txn, message_id).state
+    if state.status is not OutboundStatus.IN_DOUBT:
+        # Before any work: of a message that ended, the agreement may be gone.
+        raise LocalError("NotSettleable", settling.what_else(state))
     return [MessageWork(message_id, word)]
 
 
@@ -111,7 +152,7 @@ def take_up(txn: Transaction, ground: Ground, message_id: str, reason: str) -> S
     """
     view = txn.find_outbound_view(message_id)
     if view is not None:
-        _check_agreed(ground, _found(txn, message_id))
+        _check_agreed(ground, _found(txn, message_id), "NotResendable")
     if view is not None and view.resent_as is not None:
         raise LocalError("NotParked", f"its content was sent again already, as {view.resent_as}")
     return [TakeUpWork(message_id, reason)]
@@ -138,23 +179,24 @@ def resume(txn: Transaction, ground: Ground, pair: Pair) -> Sequence[Work]:
     return [PairWork(pair, pairing.ResumeRequested())]
 
 
-def _found(txn: Transaction, message_id: str) -> OutboundEntry:
+def _found(txn: Snapshot, message_id: str) -> OutboundEntry:
     entry = txn.find_outbound(message_id)
     if entry is None:
         raise LocalError("NotFound", f"no outbound message {message_id!r}")
     return entry
 
 
-def _check_agreed(ground: Ground, entry: OutboundEntry) -> None:
-    """Nothing goes out under an agreement that the configuration has no more."""
+def _check_agreed(ground: Ground, entry: OutboundEntry, refusal: str) -> None:
+    """Nothing goes out under an agreement that the configuration has no more.
+
+    Only a message that ended can have lost its agreement. Raises `LocalError` (`refusal`).
+    """
     if ground.house.agreements.find(entry.agreement_id) is None:
-        raise LocalError(
-            "NotResendable", f"its agreement {entry.agreement_id!r} is not configured any more"
-        )
+        text = f"its agreement {entry.agreement_id!r} is not configured any more"
+        raise LocalError(refusal, text)
 
 
 def _check_ours(ground: Ground, entry: OutboundEntry) -> None:
     """A message that we carry for others can be taken back only by its From Party (I37)."""
-    agreement = ground.house.agreements.find(entry.agreement_id)
-    if agreement is not None and agreement.is_route:
+    if ground.house.agreement(entry.agreement_id).is_route:
         raise LocalError("NotCancellable", f"the message is {entry.pair.from_party}'s, not ours")

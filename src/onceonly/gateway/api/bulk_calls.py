@@ -57,7 +57,8 @@ class BulkCalls:
     @serves(operations.START_BULK)
     async def start_bulk(self, asked: Asked[BulkPath, Nothing, StartBulk]) -> Answer[bulk.Bulk]:
         """Begin to work on it, or go on."""
-        started = await self._served.bulks.start(asked.path.number, asked.body.count)
+        number, count = asked.path.number, asked.body.count
+        started = await self._served.bulks.start(number, count, actor=asked.actor)
         return Json(_bulk(started), status_code=202)
 
     @serves(operations.STOP_BULK)
@@ -120,6 +121,7 @@ def _members(found: Bulk) -> dict[str, Any]:
         "left": found.items - found.done - found.skipped - found.failed,
         "prepared_at": text_of(found.prepared_at),
         "started_at": instant(found.started_at),
+        "started_by": found.started_by,
         "finished_at": instant(found.finished_at),
     }
 

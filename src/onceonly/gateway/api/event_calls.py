@@ -112,8 +112,9 @@ class EventCalls(ABC):
         records = [row for row in rows if caller.owns(row.agreement_id)]
         payloads = self._served.sent.describe(message.message_id)
         ahead = self._served.sent.outlook(message.message_id)
+        way_on = self._served.sent.way_on(message.message_id)
         name_of = self._served.names.name_of
-        return shapes.detail_shape(message, records, payloads, ahead, name_of)
+        return shapes.detail_shape(message, records, payloads, ahead, way_on, name_of)
 
     async def _poll(self, wanted: Wanted, after: int, wait_s: float) -> Found:
         loop = asyncio.get_running_loop()

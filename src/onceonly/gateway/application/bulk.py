@@ -184,9 +184,12 @@ class Bulks:
                 break
         return [newest[first] for first in sorted(newest)][: steps.ITEMS_MAX + 1]
 
-    async def start(self, number: int, count: int) -> Bulk:
-        """Begin to work on it. Raises `LocalError` (NotFound, NotStartable, CountDiffers)."""
-        bulk = await self._run(partial(steps.start, number=number, count=count))
+    async def start(self, number: int, count: int, *, actor: str) -> Bulk:
+        """Begin to work on it, in the name of `actor`.
+
+        Raises `LocalError` (NotFound, NotStartable, CountDiffers).
+        """
+        bulk = await self._run(partial(steps.start, number=number, count=count, actor=actor))
         self._work_on()
         return bulk
 

@@ -190,7 +190,7 @@ class Operations:
     async def inquire(self, message_id: str) -> None:
         """Ask the partner how the message stands; no rule acts on the answer.
 
-        Raises `LocalError` (NotFound, NeverSent).
+        Raises `LocalError` (NotFound, NeverSent, UnknownAgreement).
         """
         await self._desk.run(partial(operating.inquire, message_id=message_id))
 

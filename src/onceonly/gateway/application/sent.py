@@ -12,6 +12,8 @@ from onceonly.message.errors import LocalError
 from onceonly.message.message import Payload
 from onceonly.message.word import Word
 from onceonly.protocol.outlook import Outlook, outlook
+from onceonly.steps.ground import Ground
+from onceonly.steps.operating import WayOn, find_way_on
 from onceonly.store.contract.entries import StoredPayload
 from onceonly.wire.limits import DEFAULT
 from onceonly.wire.xml import Element, in_utf_8, parse
@@ -81,6 +83,12 @@ class SentMessages:
             return None
         due_ns = self._desk.find_due_ns(message_id)
         return outlook(entry.state, due_ns, agreement.terms, self._desk.clock.wall_at)
+
+    def way_on(self, message_id: str) -> WayOn | None:
+        """How its content can go out again, if it is in doubt. Raises `LocalError` (NotFound)."""
+        # Without chance, which only the loop may draw: readers run in threads, and make no ids.
+        ground = Ground(self._desk.house, self._desk.clock.now(), chance="")
+        return find_way_on(self._desk.snapshot(), ground, message_id)
 
 
 def _elements(element: Element, above: str) -> Iterator[HeaderElement]:

@@ -71,6 +71,8 @@ class Bulk(Word):
     done: int = 0
     skipped: int = 0
     failed: int = 0
+    started_by: str | None = None
+    """Who started it last, or went on with it: the actor of what is done with its items."""
 
 
 class Chosen(Word):
@@ -138,7 +140,7 @@ class BulkTransaction(Transaction, BulkSnapshot, Protocol):
         ...
 
     def put_bulk(self, bulk: Bulk) -> None:
-        """Replace state, instants and counts."""
+        """Replace state, instants, counts and who started it."""
         ...
 
     def put_bulk_item(self, number: int, item: BulkItem) -> None:

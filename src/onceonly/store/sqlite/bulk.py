@@ -65,7 +65,8 @@ class SqliteBulkWriting(SqliteLater, SqliteBulkReading):
 
     def put_bulk(self, bulk: Bulk) -> None:
         state, counts = bulk.state.value, (bulk.items, bulk.done, bulk.skipped, bulk.failed)
-        self._write("put_bulk", bulk.number, state, bulk.started_at, bulk.finished_at, *counts)
+        instants = (bulk.started_at, bulk.finished_at)
+        self._write("put_bulk", bulk.number, state, *instants, *counts, bulk.started_by)
 
     def put_bulk_item(self, number: int, item: BulkItem) -> None:
         outcome = None if item.outcome is None else item.outcome.value

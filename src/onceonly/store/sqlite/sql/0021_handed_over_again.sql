@@ -14,5 +14,9 @@ UPDATE bulk SET wanted = action;
 ALTER TABLE bulk DROP COLUMN action;
 ALTER TABLE bulk RENAME COLUMN wanted TO action;
 
+-- Who started the action last: the actor of what is done with its items; NULL if it was not started,
+-- or by an older program.
+ALTER TABLE bulk ADD COLUMN started_by TEXT;
+
 -- Which item of the inbox, where the action is about one.
 ALTER TABLE bulk_item ADD COLUMN inbox_offset INTEGER;

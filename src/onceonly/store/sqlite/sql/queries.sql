@@ -983,22 +983,22 @@ UPDATE job_row INDEXED BY job_row_accepted SET ended = ?
 
 -- name: find_bulk
 SELECT number, action, reason, query, state, prepared_at, started_at, finished_at, items, done,
-    skipped, failed
+    skipped, failed, started_by
   FROM bulk WHERE number = ?
 
 -- name: list_bulks
 SELECT number, action, reason, query, state, prepared_at, started_at, finished_at, items, done,
-    skipped, failed
+    skipped, failed, started_by
   FROM bulk WHERE number > ? ORDER BY number LIMIT ?
 
 -- name: list_newest_bulks
 SELECT number, action, reason, query, state, prepared_at, started_at, finished_at, items, done,
-    skipped, failed
+    skipped, failed, started_by
   FROM bulk WHERE number < ? ORDER BY number DESC LIMIT ?
 
 -- name: list_running_bulks
 SELECT number, action, reason, query, state, prepared_at, started_at, finished_at, items, done,
-    skipped, failed
+    skipped, failed, started_by
   FROM bulk WHERE state = 'running' ORDER BY number
 
 -- name: list_bulk_items
@@ -1022,7 +1022,7 @@ INSERT INTO bulk_item (bulk, item, message_id, inbox_offset) VALUES (?, ?, ?, ?)
 
 -- name: put_bulk
 UPDATE bulk SET state = ?2, started_at = ?3, finished_at = ?4, items = ?5, done = ?6,
-    skipped = ?7, failed = ?8
+    skipped = ?7, failed = ?8, started_by = ?9
   WHERE number = ?1
 
 -- name: put_bulk_item
