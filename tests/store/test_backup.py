@@ -337,6 +337,24 @@ def test_no_gateway_starts_over_a_restore_that_was_cut_off(
     assert open_in(place).snapshot().find_outbound("m-1") is not None
 
 
+def test_a_restore_that_is_cut_off_twice_leaves_its_mark(
+    made: Path, place: Path, tmp_path: Path
+) -> None:
+    """Ended in the instant before the second one opens its file: no empty store may be made."""
+    place.unlink()
+    coming = place.with_name(place.name + RESTORING)
+    coming.write_bytes(b"half")
+    ends_there = f"""
+import os, sys
+sys.addaudithook(lambda event, args: event == "open" and args[0] == {str(coming)!r} and os._exit(9))
+"""
+    command = [sys.executable, "-c", ends_there + CHILD, str(made), str(place), str(tmp_path / "a")]
+    ended = subprocess.run([*command, PARTY], check=False, stdout=subprocess.DEVNULL)
+    assert ended.returncode == 9
+    with pytest.raises(StoreRefused, match="was cut off"):
+        open_sqlite(place, party=PARTY, clock_at=lambda: NOW_AT)
+
+
 CHILD = """
 import sys
 from pathlib import Path

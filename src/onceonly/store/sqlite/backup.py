@@ -245,7 +245,9 @@ def restore(  # noqa: PLR0913 - because these are the facts of one restore
         epoch = _epoch_after(manifest, path, known_epoch, now_at)
         coming, coming_payloads = (one.with_name(one.name + RESTORING) for one in (path, spool))
         shutil.rmtree(coming_payloads, ignore_errors=True)
-        _remove_with_log(coming)
+        # The file of a restore that was cut off stays until there is a store: it is the mark that
+        # keeps a start from making an empty one.
+        _remove_log(coming)
         _copy(folder / STORE_FILE, coming)
         _sync(path.parent)
         _set_epoch(coming, epoch)
@@ -402,8 +404,8 @@ def _copy(source: Path, target: Path) -> None:
         os.fsync(writing.fileno())
 
 
-def _remove_with_log(store: Path) -> None:
-    for end in ("", *_LOGS):
+def _remove_log(store: Path) -> None:
+    for end in _LOGS:
         store.with_name(store.name + end).unlink(missing_ok=True)
 
 
