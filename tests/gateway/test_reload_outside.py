@@ -373,6 +373,28 @@ async def test_a_way_of_alerts_is_told_what_it_was_not_told_yet(file, peer, box,
     assert (await file.alive.get("/v1/alerts"))["ways"] == []
 
 
+async def test_a_way_of_alerts_that_moves_tells_its_new_receiver_what_is_wrong(
+    file, receivers, tmp_path
+):
+    """Each receiver is told once, whatever else of the way changes."""
+    alerts, (hook, _) = file.alive.parts.alerts, receivers
+    file.alive.parts.operations.is_ready = False
+    first, second = tmp_path / "first", tmp_path / "second"
+    way = {"id": "ops", "rules": ["ready"]}
+    await file.load(command(first, **way))
+    await alerts.look()
+    await alerts.tell_all()
+    await file.load(table("alert", url=hook.url, secret=SECRET, **way))
+    await alerts.tell_all()
+    await alerts.tell_all()
+    assert [one.json["alerts"][0]["state"] for one in hook.heard] == ["begun"]
+    await file.load(command(second, **way))
+    await alerts.tell_all()
+    await file.load(command(second, timeout=7, **way))
+    await alerts.tell_all()
+    assert (alerts_in(first), alerts_in(second)) == (["ready"], ["ready"])
+
+
 async def test_a_way_that_changes_while_it_tells_tells_once(file, tmp_path):
     """What is being told is not told again by the one that takes its place."""
     told, go_on = tmp_path / "told", tmp_path / "go-on"
