@@ -154,7 +154,7 @@ async def test_the_history_says_what_a_reload_changed(
     add(gateway, other_peer)
     await gateway.call("POST", "/v1/reload")
     changed, _ = await history(gateway)
-    assert (changed["change"], changed["by"]) == ("changed", "the API")
+    assert (changed["change"], changed["by"]) == ("changed", "anybody")
     assert changed["terms"] == [{"key": "timeout", "was": "1000000", "now": "999"}]
     shown = await gateway.get(f"/v1/agreements/{ID}")
     assert shown["in_force_since"] == changed["at"]

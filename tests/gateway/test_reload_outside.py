@@ -159,7 +159,7 @@ async def test_what_a_webhook_that_is_taken_away_was_not_told_is_said(file, peer
     assert (
         changed == "[[webhook]] taken away: erp; [[webhook]] erp was not told 1 event that happened"
     )
-    assert file.alive.rows(Event.RECONFIGURED)[-1].reason == f"the API: {changed}"
+    assert file.alive.rows(Event.RECONFIGURED)[-1].reason == f"anybody: {changed}"
     second = await a_message(file.alive, peer)
     await file.load(hook(receiver.url))
     await receiver.hear(3)
