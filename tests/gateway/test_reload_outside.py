@@ -190,7 +190,8 @@ async def test_a_pickup_folder_comes_changes_and_goes(file, peer, box):
     await file.alive.until_row(Event.SUBMITTED, 2)
     assert [row.action for row in file.alive.rows(Event.SUBMITTED)] == ["New", "Change"]
     changed = await file.load()
-    assert changed.startswith("[[pickup]] taken away: orders; [[pickup]] orders leaves 2 documents")
+    assert changed.startswith("[[pickup]] taken away: orders; [[pickup]] orders leaves in its")
+    assert changed.endswith("`sending` 2 documents whose results nobody writes")
     await peer.acknowledge(first.message_id)
     second = await peer.hear("Normal")
     await peer.acknowledge(second.message_id)
@@ -199,6 +200,22 @@ async def test_a_pickup_folder_comes_changes_and_goes(file, peer, box):
     third = await peer.hear("Normal")
     assert len({first.message_id, second.message_id, third.message_id}) == 3
     assert len(file.alive.rows(Event.SUBMITTED)) == 3
+
+
+async def test_documents_that_a_folder_never_submitted_are_counted_apart(file, peer, box):
+    """There is no room for the second one, which is claimed already."""
+    folders = file.alive.parts.outside.folders
+    await file.load(pickup(box, peer), gateway="queued_max = 1")
+    peer.refuse_connections()
+    await file.alive.submit(ORDER, to=peer)
+    put(box, "a.xml")
+    async with asyncio.timeout(PATIENCE_S):
+        while folders.list_shapes().folders[0].under_way != 1:
+            await file.alive.parts.desk.persist(lambda txn, _: txn.last_seq())
+    assert await file.load(gateway="queued_max = 1") == (
+        "[[pickup]] taken away: orders; "
+        "[[pickup]] orders leaves in its `sending` 1 document that is not sent"
+    )
 
 
 @pytest.fixture
