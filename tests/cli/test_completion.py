@@ -14,7 +14,9 @@ from pathlib import Path
 import anyio
 import pytest
 from packages import ORDER
+from running_gateway import running, serving_api
 
+from certificates import certify
 from conftest import invoke
 from onceonly import __version__
 from onceonly.cli.completing import PATIENCE_S, WordsOfTheLine
@@ -91,9 +93,38 @@ async def test_names_that_a_gateway_knows_are_offered(known, peer):
     assert await ask(offered, ["partner", "ping", *known]) == [peer.party]
     assert await ask(offered, ["message", "list", *known, "--to"]) == [peer.party]
     assert await ask(offered, ["message", "list", *known, "--agreement"]) == ["tpa-ab-1"]
+    for command in ("show", "diff", "history", "check"):
+        assert await ask(offered, ["agreement", command, *known]) == ["tpa-ab-1"]
     assert await ask(offered, ["inbox", "take", *known]) == []
     assert await ask(offered, ["job", "show", *known]) == []
     assert await ask(offered, ["message", "list", "--state"], "fa") == ["failed"]
+
+
+@pytest.mark.anyio
+async def test_an_agreement_without_a_message_is_offered(gateway):
+    """It is known by the configuration."""
+    path = gateway.configuration.path
+    table = (
+        '[[agreement]]\nid = "tpa-new"\nwith = ["urn:x:9"]\nsend_to = "http://127.0.0.1:9/msh"\n'
+    )
+    path.write_text(path.read_text("utf-8") + "\n" + table, "utf-8")
+    await gateway.call("POST", "/v1/reload")
+    ask = ["message", "list", "-c", str(path), "--agreement"]
+    assert await anyio.to_thread.run_sync(offered, ask) == ["tpa-ab-1", "tpa-new"]
+
+
+@pytest.mark.anyio
+async def test_a_certificate_whose_key_is_in_another_file_is_shown(tmp_path, peer):
+    """As by the command itself."""
+    for name in ("api", "own"):
+        certify(tmp_path, name)
+    api = {"api": f"https://127.0.0.1:{free_port()}"}
+    tls = {"certificate": "api.pem", "key": "api.key"}
+    async with running(tmp_path, peer, gateway=api, api_tls=tls) as alive, serving_api(alive):
+        files = {"ca": "api.pem", "client-certificate": "own.pem", "client-key": "own.key"}
+        options = [f"--{name}={tmp_path / file}" for name, file in files.items()]
+        ask = ["agreement", "show", "--api", api["api"], *options]
+        assert await anyio.to_thread.run_sync(offered, ask) == ["tpa-ab-1"]
 
 
 @pytest.mark.anyio

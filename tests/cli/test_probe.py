@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+import socket
 import sys
 import threading
+import time
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -17,6 +19,7 @@ from onceonly.api.condition import CertificateEnd, Condition, DiskSpace
 from onceonly.api.history import JournalRow
 from onceonly.api.looks import LOOKS, Level, Seen, Thresholds
 from onceonly.api.operating import Health, PartnerPair
+from onceonly.cli import probe
 from onceonly.cli.exits import Exit
 from onceonly.cli.main import cli
 from onceonly.client import Client
@@ -283,3 +286,46 @@ def test_a_wrong_key_and_a_foreign_server_are_unknown():
     finally:
         server.shutdown()
         server.server_close()
+
+
+@pytest.mark.parametrize(
+    ("form", "code", "said"),
+    [("nagios", 2, "ONCEONLY CRITICAL - the gateway cannot be reached: "), ("text", 5, "")],
+)
+def test_a_gateway_that_hangs_is_told_in_time(form, code, said):
+    """All calls together have the time, also where an answer comes byte by byte."""
+    is_over = threading.Event()
+
+    def drip() -> None:
+        connection, _ = server.accept()
+        with connection:
+            connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n")
+            while not is_over.wait(POLL_S):
+                connection.sendall(b" ")
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        dripping = threading.Thread(target=drip)
+        dripping.start()
+        began_s = time.monotonic()
+        api = f"http://127.0.0.1:{server.getsockname()[1]}"
+        result = CliRunner().invoke(
+            cli, ["probe", "--api", api, "--format", form, "--timeout", "0.5"]
+        )
+        took_s = time.monotonic() - began_s
+        is_over.set()
+        dripping.join()
+    assert result.exit_code == code, result.output
+    assert result.stdout.startswith(said)
+    assert "has not answered every call within 0.5 s" in result.output
+    assert len(result.output.splitlines()) == 1
+    assert took_s < 5
+
+
+def test_a_plugin_has_a_time_of_its_own(monkeypatch):
+    """Without an option, and shorter than the time after which it would be ended."""
+    assert probe.NAGIOS_TIMEOUT_S < 10
+    monkeypatch.setattr(probe, "NAGIOS_TIMEOUT_S", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        api = f"http://127.0.0.1:{server.getsockname()[1]}"
+        result = CliRunner().invoke(cli, ["probe", "--api", api, "--format", "nagios"])
+    assert (result.exit_code, len(result.stdout.splitlines())) == (2, 1)

@@ -154,7 +154,7 @@ async def test_the_history_says_what_a_reload_changed(
     add(gateway, other_peer)
     await gateway.call("POST", "/v1/reload")
     changed, _ = await history(gateway)
-    assert (changed["change"], changed["by"]) == ("changed", "the API")
+    assert (changed["change"], changed["by"]) == ("changed", "anybody")
     assert changed["terms"] == [{"key": "timeout", "was": "1000000", "now": "999"}]
     shown = await gateway.get(f"/v1/agreements/{ID}")
     assert shown["in_force_since"] == changed["at"]
@@ -236,10 +236,28 @@ async def test_the_difference_says_why_a_reload_would_be_refused(
     assert (found["is_refused"], found["needs_restart"]) == (True, ["[gateway] backups"])
     blocked = {one["agreement"]: one["is_blocked"] for one in found["agreements"]}
     assert blocked == {ID: True, "tpa-other": False}
+    assert found["blocked"] == [ID]
     edit(gateway, "retries = 1", "retries = one")
     wrong = await difference(gateway)
     assert wrong["is_refused"]
     assert "is not TOML" in wrong["problem"]
+
+
+async def test_the_difference_knows_what_a_part_of_the_gateway_refuses(
+    gateway: RunningGateway,
+) -> None:
+    """A file of certificates that are none is read by the webhook alone."""
+    path = gateway.configuration.path
+    (path.parent / "no.pem").write_text("none", "ascii")
+    secret = "whsec_" + "QUJD" * 8
+    hook = f'\n[[webhook]]\nid = "erp"\nurl = "https://erp.example/"\nsecret = "{secret}"\n'
+    path.write_text(path.read_text("utf-8") + hook + 'trusted = "no.pem"\n', "utf-8")
+    found = await difference(gateway)
+    said = (await gateway.call("POST", "/v1/reload")).json["error"]["text"]
+    assert (found["is_refused"], found["problem"]) == (True, said)
+    path.write_text(path.read_text("utf-8").replace('trusted = "no.pem"\n', ""), "utf-8")
+    assert (await difference(gateway))["is_refused"] is False
+    assert (await gateway.get("/v1/webhooks"))["webhooks"] == []
 
 
 async def test_an_application_sees_its_own_agreements_alone(

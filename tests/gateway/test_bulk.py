@@ -321,13 +321,36 @@ async def test_what_is_over_is_forgotten(gateway, peer, monkeypatch):
     assert [one["number"] for one in newest] == [waits, done]
     parts = gateway.parts
     impatient = Bulks(
-        desk=parts.desk, tasks=parts.tasks, bugs=parts.bugs, growth=Growth(), forget_after_s=-1
+        desk=parts.desk,
+        tasks=parts.tasks,
+        bugs=parts.bugs,
+        growth=Growth(),
+        forget_after_s=lambda: -1,
     )
     assert await impatient.forget_over() == 4
     assert [one["number"] for one in (await gateway.get(BULK))["bulks"]] == [waits]
     monkeypatch.setattr(bulk, "PREPARED_S", -1)
     assert await impatient.forget_over() == 4
     assert (await gateway.get(BULK))["bulks"] == []
+
+
+async def test_a_reload_says_at_once_how_long_what_is_over_is_kept(tmp_path, peer):
+    """`forget_job_after` of the file that runs, not of the start."""
+    drill = {"clock_offset_file": "offset"}
+    async with running(tmp_path, peer, drill=drill) as gateway:
+        await queue(gateway, peer, 1)
+        number = (await prepared(gateway, "cancel", state="queued"))["number"]
+        await started(gateway, number, 1)
+        await until_done(gateway, number)
+        (tmp_path / "offset").write_text(str(2 * 3600), "ascii")
+        assert await gateway.parts.bulks.forget_over() == 0
+        path = gateway.configuration.path
+        text = path.read_text("utf-8")
+        path.write_text(text.replace("[gateway]", '[gateway]\nforget_job_after = "PT1H"'), "utf-8")
+        answer = await gateway.call("POST", "/v1/reload")
+        assert answer.json["changed"] == "forget_job_after changed"
+        await gateway.parts.bulks.forget_over()
+        assert (await gateway.get(BULK))["bulks"] == []
 
 
 async def test_messages_go_on_beside_it(gateway, peer, other_peer, monkeypatch):

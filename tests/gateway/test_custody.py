@@ -227,6 +227,21 @@ async def test_what_is_carried_for_others_and_what_is_ours_fill_one_queue(tmp_pa
     await friend.close()
 
 
+async def test_a_route_that_is_needed_blocks_a_reload_and_the_difference_names_it(ends):
+    """What would be refused is said before, by the same names."""
+    relay = ends.relay
+    ends.destination.refuse_connections()
+    await ends.send()
+    await ends.origin.hear("Acknowledgment")
+    path = relay.configuration.path
+    path.write_text(path.read_text("utf-8").replace(f'id = "{THERE}"', 'id = "elsewhere"'), "utf-8")
+    found = await relay.get("/v1/agreement-difference")
+    assert (found["is_refused"], found["blocked"], found["problem"]) == (True, [THERE], None)
+    answer = await relay.call("POST", "/v1/reload")
+    assert answer.status == 409
+    assert THERE in answer.json["error"]["text"]
+
+
 async def test_an_operator_does_not_take_back_what_is_carried_for_others(ends):
     """I37: its From Party would never hear of it."""
     ends.destination.refuse_connections()

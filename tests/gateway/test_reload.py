@@ -83,7 +83,7 @@ async def test_an_agreement_that_is_added_is_used_at_once(
     await other_peer.post(other_peer.normal(M, 1))
     await gateway.until_handed_over(M)
     [row] = gateway.rows(Event.RECONFIGURED)
-    assert row.reason == "the API: [[agreement]] added: tpa-cb-1"
+    assert row.reason == "anybody: [[agreement]] added: tpa-cb-1"
 
 
 async def test_what_runs_is_shown_with_its_digest_and_who_loaded_it(
@@ -94,8 +94,13 @@ async def test_what_runs_is_shown_with_its_digest_and_who_loaded_it(
     add_agreement(gateway, other_peer)
     await reload(gateway)
     after = await gateway.get("/v1/configuration")
-    assert (after["loaded_by"], after["agreements"]) == ("the API", 2)
+    assert (after["loaded_by"], after["agreements"]) == ("anybody", 2)
     assert after["digest"] != before["digest"]
+    edit(gateway, ("timeout = 1000000", "timeout = 999"))
+    head = {"Onceonly-Operator": "J. Doe"}
+    assert (await gateway.call("POST", "/v1/reload", headers=head)).status == 200
+    after = await gateway.get("/v1/configuration")
+    assert after["loaded_by"] == "J. Doe (anybody)"
     assert after["digest"] == read_configuration(gateway.configuration.path).digest
 
 

@@ -159,7 +159,7 @@ async def test_what_a_webhook_that_is_taken_away_was_not_told_is_said(file, peer
     assert (
         changed == "[[webhook]] taken away: erp; [[webhook]] erp was not told 1 event that happened"
     )
-    assert file.alive.rows(Event.RECONFIGURED)[-1].reason == f"the API: {changed}"
+    assert file.alive.rows(Event.RECONFIGURED)[-1].reason == f"anybody: {changed}"
     second = await a_message(file.alive, peer)
     await file.load(hook(receiver.url))
     await receiver.hear(3)
@@ -190,7 +190,8 @@ async def test_a_pickup_folder_comes_changes_and_goes(file, peer, box):
     await file.alive.until_row(Event.SUBMITTED, 2)
     assert [row.action for row in file.alive.rows(Event.SUBMITTED)] == ["New", "Change"]
     changed = await file.load()
-    assert changed.startswith("[[pickup]] taken away: orders; [[pickup]] orders leaves 2 documents")
+    assert changed.startswith("[[pickup]] taken away: orders; [[pickup]] orders leaves in its")
+    assert changed.endswith("`sending` 2 documents whose results nobody writes")
     await peer.acknowledge(first.message_id)
     second = await peer.hear("Normal")
     await peer.acknowledge(second.message_id)
@@ -199,6 +200,22 @@ async def test_a_pickup_folder_comes_changes_and_goes(file, peer, box):
     third = await peer.hear("Normal")
     assert len({first.message_id, second.message_id, third.message_id}) == 3
     assert len(file.alive.rows(Event.SUBMITTED)) == 3
+
+
+async def test_documents_that_a_folder_never_submitted_are_counted_apart(file, peer, box):
+    """There is no room for the second one, which is claimed already."""
+    folders = file.alive.parts.outside.folders
+    await file.load(pickup(box, peer), gateway="queued_max = 1")
+    peer.refuse_connections()
+    await file.alive.submit(ORDER, to=peer)
+    put(box, "a.xml")
+    async with asyncio.timeout(PATIENCE_S):
+        while folders.list_shapes().folders[0].under_way != 1:
+            await file.alive.parts.desk.persist(lambda txn, _: txn.last_seq())
+    assert await file.load(gateway="queued_max = 1") == (
+        "[[pickup]] taken away: orders; "
+        "[[pickup]] orders leaves in its `sending` 1 document that is not sent"
+    )
 
 
 @pytest.fixture
@@ -371,6 +388,28 @@ async def test_a_way_of_alerts_is_told_what_it_was_not_told_yet(file, peer, box,
     assert (alerts_in(one), alerts_in(two)) == (said, said)
     await file.load()
     assert (await file.alive.get("/v1/alerts"))["ways"] == []
+
+
+async def test_a_way_of_alerts_that_moves_tells_its_new_receiver_what_is_wrong(
+    file, receivers, tmp_path
+):
+    """Each receiver is told once, whatever else of the way changes."""
+    alerts, (hook, _) = file.alive.parts.alerts, receivers
+    file.alive.parts.operations.is_ready = False
+    first, second = tmp_path / "first", tmp_path / "second"
+    way = {"id": "ops", "rules": ["ready"]}
+    await file.load(command(first, **way))
+    await alerts.look()
+    await alerts.tell_all()
+    await file.load(table("alert", url=hook.url, secret=SECRET, **way))
+    await alerts.tell_all()
+    await alerts.tell_all()
+    assert [one.json["alerts"][0]["state"] for one in hook.heard] == ["begun"]
+    await file.load(command(second, **way))
+    await alerts.tell_all()
+    await file.load(command(second, timeout=7, **way))
+    await alerts.tell_all()
+    assert (alerts_in(first), alerts_in(second)) == (["ready"], ["ready"])
 
 
 async def test_a_way_that_changes_while_it_tells_tells_once(file, tmp_path):

@@ -189,8 +189,9 @@ class FileDifference(Word, kw_only=True):
     """What the file says otherwise than what runs: what a reload would do now.
 
     `changed` says in words what it would take over, and is empty if nothing. With `problem` the
-    file cannot be used; `needs_restart` are keys for which it would be refused as a whole. An
-    application sees its own agreements alone.
+    file cannot be used; `needs_restart` are keys for which it would be refused as a whole, and
+    `blocked` are agreements and routes for which it would be, since messages without a verdict need
+    them as they are. An application sees its own agreements alone.
     """
 
     is_different: bool
@@ -199,4 +200,5 @@ class FileDifference(Word, kw_only=True):
     problem: str | None
     changed: str
     needs_restart: tuple[str, ...]
+    blocked: tuple[str, ...] = ()
     agreements: tuple[DifferentAgreement, ...] = field(default_factory=tuple)

@@ -155,9 +155,8 @@ def diff(client: Client, agreement_id: str | None, output: str) -> None:
         say(f"a reload would change: {found.changed}")
     for key in found.needs_restart:
         say(f"a reload would be refused: {key} needs a restart")
-    for one in found.agreements:
-        if one.is_blocked:
-            say(f"a reload would be refused: messages without a verdict need {one.agreement}")
+    for name in found.blocked:
+        say(f"a reload would be refused: messages without a verdict need {name}")
     sys.exit(Exit.DIFFERENCES if found.is_different else Exit.OK)
 
 

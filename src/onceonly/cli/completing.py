@@ -22,6 +22,7 @@ from click.shell_completion import (
 )
 from click.types import StringParamType
 
+from onceonly.api.fields import PAGE_MAX
 from onceonly.api.inbox import InboxQuery
 from onceonly.api.jobs import JobsQuery
 from onceonly.cli.caller_option import CallsAs, key_of
@@ -63,6 +64,13 @@ def _partners(client: Client, begun: str) -> Iterator[Offer]:
         yield one.partner, one.partner_name or ""
 
 
+def _agreements(client: Client, begun: str) -> Iterator[Offer]:
+    """Those of the first page."""
+    del begun
+    for one in client.agreements(limit=PAGE_MAX).agreements:
+        yield one.agreement, one.partner_name or one.partner
+
+
 def _of_headers(member: str) -> Callable[[Client, str], Iterator[Offer]]:
     """What recent messages have in their headers."""
 
@@ -91,8 +99,9 @@ OFFERS: Final[dict[str, Callable[[Client, str], Iterator[Offer]]]] = {
     "sender": _partners,
     "partner": _partners,
     "party": _partners,
-    "agreement": _of_headers("agreement"),
-    "agreements": _of_headers("agreement"),
+    "agreement": _agreements,
+    "agreements": _agreements,
+    "agreement_id": _agreements,
     "service": _of_headers("service"),
     "action": _of_headers("action"),
     "conversation": _of_headers("conversation"),
@@ -134,7 +143,9 @@ def _ask(
     """Adds to `found` at once or not at all, since nobody may be waiting any more."""
     with contextlib.suppress(OnceonlyError, click.ClickException, OSError):
         key = given.get("token") or key_of(given.get("key_file"))
-        calls_as = CallsAs(key, given.get("ca"), given.get("certificate"))
+        calls_as = CallsAs(
+            key, given.get("ca"), given.get("certificate"), given.get("certificate_key")
+        )
         with open_client(given.get("config"), given.get("api"), calls_as) as client:
             found.extend(list(offers(client, begun)))
 

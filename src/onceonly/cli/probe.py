@@ -3,8 +3,10 @@
 import socket
 import ssl
 import sys
+import threading
 import time
 from collections.abc import Sequence
+from concurrent.futures import Future
 from itertools import pairwise
 from typing import Any, Final, NoReturn
 
@@ -25,6 +27,9 @@ _EXITS: Final = {
 """Our exit code of a finding that is not OK; of every other look it is UNEXPECTED."""
 
 _LIMITS: Final = Thresholds()
+
+NAGIOS_TIMEOUT_S: Final = 8.0
+"""Who starts a plugin ends it after 10 seconds, and then nobody reads what is wrong."""
 
 
 def _limit(option: str, words: str) -> click.Option:
@@ -98,25 +103,40 @@ def _level_of(error: GatewayUnreachable) -> Level:
     show_default=True,
     help="How to print the findings; nagios has its own exit codes.",
 )
+@click.option(
+    "--timeout",
+    "timeout_s",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Seconds in which the gateway must have answered every call.  [default: 8 with nagios]",
+)
 @gateway_command
-def probe(client: Client, names: tuple[str, ...], form: str, **limits: float) -> None:
+def probe(
+    client: Client,
+    names: tuple[str, ...],
+    form: str,
+    timeout_s: float | None,
+    **limits: float,
+) -> None:
     """Say whether a gateway is well; NAMEs are the looks to take, or all of them.
 
     ready, store, disk, pairs, doubts, backlog, silence, certificates, clock, publication. Each line
     says what was seen, what was expected and whose move it is. The exit code is 0 if all is well,
     otherwise that of the worst finding: 10 for a pair that is not open, 7 for doubts, 9 for a
     backlog or a silent partner, 1 for everything else. With --format nagios it is 0 (OK), 1
-    (WARNING), 2 (CRITICAL, also where nobody answers) or 3 (UNKNOWN, also for a wrong option, key
-    or file), always with one line that begins with ONCEONLY.
+    (WARNING), 2 (CRITICAL, also where nobody answers in time) or 3 (UNKNOWN, also for a wrong
+    option, key or file), always with one line that begins with ONCEONLY.
 
     \b
     onceonly probe -c gateway.toml
     onceonly probe pairs doubts -c gateway.toml --format nagios
+    onceonly probe -c gateway.toml --format nagios --timeout 20
     onceonly probe disk -c gateway.toml --disk-warning-percent 25
     """  # noqa: D301 - because click reads the backspace that keeps the lines apart
     thresholds = Thresholds(**limits)  # type: ignore[arg-type]  # because click has typed each by its default
+    if timeout_s is None and form == "nagios":
+        timeout_s = NAGIOS_TIMEOUT_S
     try:
-        seen = _look(client)
+        seen = _look_within(timeout_s, client)
     except GatewayUnreachable as error:
         if form != "nagios":
             raise
@@ -141,6 +161,32 @@ probe.params += [
     _limit("--certificate-critical-days", "Days before the end from which it is critical."),
     _limit("--clock-s", "How far the clock may be from that of this machine."),
 ]
+
+
+def _look_within(timeout_s: float | None, client: Client) -> Seen:
+    """What the gateway says. Raises `GatewayUnreachable` after so many seconds, at whatever call.
+
+    In a thread, since an answer may come byte by byte and a name may not be found for minutes; the
+    process ends without it.
+    """
+    if timeout_s is None:
+        return _look(client)
+    answer: Future[Seen] = Future()
+
+    def ask() -> None:
+        try:
+            answer.set_result(_look(client))
+        except BaseException as error:  # noqa: BLE001 - because whoever waits for it gets it
+            answer.set_exception(error)
+
+    threading.Thread(target=ask, name="probe", daemon=True).start()
+    try:
+        return answer.result(timeout_s)
+    except TimeoutError as error:
+        if answer.done():
+            raise
+        words = f"it has not answered every call within {timeout_s:g} s"
+        raise GatewayUnreachable(words) from error
 
 
 def _look(client: Client) -> Seen:

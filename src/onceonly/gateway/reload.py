@@ -135,7 +135,7 @@ class Difference(Word, kw_only=True):
     needs_restart: tuple[str, ...] = ()
     """Keys for which a reload would be refused."""
     blocked: tuple[str, ...] = ()
-    """Agreements for which a reload would be refused: messages without a verdict need them."""
+    """Agreements and routes for which it would be: messages without a verdict need them."""
     agreements: tuple[AgreementDifference, ...] = ()
     problem: str | None = None
     """Why the file cannot be used at all."""
@@ -261,11 +261,19 @@ class Reload:
         wanted = loaded.configuration
         former, house = self._desk.house, self._house_of(wanted)
         unsettled = set(self._desk.snapshot().list_unsettled_agreements())
+        problem: str | None = None
+        changes: tuple[Change, ...] = ()
+        try:
+            # They are dropped, and nothing is left of them then.
+            changes = tuple(self._changes_to(wanted))
+        except LocalError as error:
+            problem = str(error)
         return Difference(
-            what="; ".join(_differences(running, loaded)),
+            what="; ".join((*_differences(running, loaded), *_notes_of(changes))),
             needs_restart=tuple(needing_restart(running.configuration, wanted)),
             blocked=tuple(sorted(_leaving(former, house) & unsettled)),
             agreements=tuple(_agreements_changed(running.configuration, wanted)),
+            problem=problem,
         )
 
     def _prepare(self, running: Loaded, by: str) -> "_Ready":

@@ -299,7 +299,7 @@ def _join_served(  # noqa: PLR0913 - because the API is the face of all these pa
             tasks=tasks,
             bugs=bugs,
             growth=incoming.growth,
-            forget_after_s=configuration.forget_job_after_s,
+            forget_after_s=lambda: reload.loaded.configuration.forget_job_after_s,
         ),
         operations=operations,
         backups=_backups(configuration, store, office, tasks),

@@ -100,8 +100,8 @@ class Alerts:
     def prepare(self, wanted: Sequence[AlertWay], smtp: Smtp | None) -> Change:
         """Make others of these ways ready; may wait for the disk.
 
-        A way that changed knows what it told before. Raises `OSError` for certificates that cannot
-        be used.
+        A way that changed knows what it told before, unless it tells somebody else now. Raises
+        `OSError` for certificates that cannot be used.
         """
         if wanted and not isinstance(self._office.snapshot(), AlertSnapshot):
             raise OSError("this store cannot remember alerts")

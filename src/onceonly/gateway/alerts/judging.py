@@ -1,6 +1,7 @@
 """What changed since the look before, and what a way is to be told: pure decisions."""
 
 from collections.abc import Collection, Iterator, Sequence
+from hashlib import sha256
 
 from onceonly.api.looks import Finding, Level
 from onceonly.gateway.config.alerts import AlertWay
@@ -70,7 +71,7 @@ def owed_to(
     What ended before the way was told of it is in the history alone.
     """
     wanted = {one.key: one for one in alerts if _is_wanted(way, one)}
-    known = {one.key: one for one in told if one.way == way.id}
+    known = {one.key: one for one in told if one.way == addressee_of(way)}
     begun, lasting = [], []
     for key, alert in wanted.items():
         if alert.rule in muted:
@@ -86,9 +87,18 @@ def owed_to(
 def told_of(way: AlertWay, owed: Owed, at: int) -> list[AlertTold]:
     """What to note after the way was told."""
     return [
-        AlertTold(way.id, one.rule, one.subject, one.level, at)
+        AlertTold(addressee_of(way), one.rule, one.subject, one.level, at)
         for one in (*owed.begun, *owed.lasting)
     ]
+
+
+def addressee_of(way: AlertWay) -> str:
+    """Under which name it is noted what was told: somebody else by the same id knows nothing yet.
+
+    A url may have a password in it, so it is a digest.
+    """
+    whom = repr((way.mail, way.url, way.command))
+    return f"{way.id} {sha256(whom.encode()).hexdigest()[:16]}"
 
 
 def _is_wanted(way: AlertWay, alert: Alert) -> bool:

@@ -42,7 +42,6 @@ class ReloadCalls:
         self, asked: Asked[Nothing, Nothing, Nothing]
     ) -> Answer[configuration.Reloaded]:
         """Read the file again and take it over, or change nothing."""
-        del asked
-        changed = await self._served.reload.reload("the API")
+        changed = await self._served.reload.reload(asked.actor)
         digest = self._served.reload.loaded.configuration.digest
         return Json(configuration.Reloaded(changed=changed, digest=digest))

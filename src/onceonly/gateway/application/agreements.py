@@ -161,6 +161,7 @@ class KnownAgreements:
                 problem=problem,
                 changed="",
                 needs_restart=(),
+                blocked=tuple(filter(caller.owns, found.blocked)),
                 agreements=own,
             )
         is_about_one = agreement_id is not None
@@ -171,6 +172,7 @@ class KnownAgreements:
             problem=found.problem,
             changed="" if is_about_one else found.what,
             needs_restart=found.needs_restart,
+            blocked=found.blocked,
             agreements=own,
         )
 

@@ -63,8 +63,15 @@ class Bulks:
     """The bulk actions of one gateway; `resume` once, at its start."""
 
     def __init__(
-        self, *, desk: Desk, tasks: Tasks, bugs: Bugs, growth: Growth, forget_after_s: int
+        self,
+        *,
+        desk: Desk,
+        tasks: Tasks,
+        bugs: Bugs,
+        growth: Growth,
+        forget_after_s: Callable[[], int],
     ) -> None:
+        """`forget_after_s` is asked anew each time: a reload may change it."""
         self._desk = desk
         self._growth = growth
         self._tasks = tasks
@@ -98,7 +105,7 @@ class Bulks:
             return 0
         at, forgotten = self._desk.clock.at(), 0
         prepared_at = at - PREPARED_S * US_PER_S
-        finished_at = at - self._forget_after_s * US_PER_S
+        finished_at = at - self._forget_after_s() * US_PER_S
         after = 0
         while found := self._snapshot.list_bulks(after, PAGE):
             after = found[-1].number

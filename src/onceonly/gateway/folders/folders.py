@@ -95,11 +95,7 @@ class Folders:
         left = [one for one in self._pickups if one.under_way and one.path.resolve() not in paths]
         return Change(
             partial(self._take, wanted, self._drops if is_same else self._all_drops(drops)),
-            tuple(
-                f"[[pickup]] {one.id} leaves {one.under_way} documents in its `sending`, whose "
-                "results nobody writes"
-                for one in left
-            ),
+            tuple(f"[[pickup]] {one.id} leaves in its `sending` {_left_by(one)}" for one in left),
         )
 
     def _take(self, pickups: list[PickupFolder], drops: list[DropFolder]) -> None:
@@ -134,6 +130,21 @@ class Folders:
     def list_shapes(self) -> shapes.FolderList:
         """How every folder stands."""
         return shapes.FolderList(folders=tuple(map(_shape, self._all)))
+
+
+def _left_by(folder: PickupFolder) -> str:
+    followed = folder.under_way - folder.unsent
+    words = []
+    if followed:
+        words.append(f"{_documents(followed)} whose results nobody writes")
+    if folder.unsent:
+        kind = folder.unsent if followed else _documents(folder.unsent)
+        words.append(f"{kind} that {'is' if folder.unsent == 1 else 'are'} not sent")
+    return ", and ".join(words)
+
+
+def _documents(count: int) -> str:
+    return "1 document" if count == 1 else f"{count} documents"
 
 
 async def _rest(folder: PickupFolder | DropFolder, bug: Exception) -> None:

@@ -93,6 +93,11 @@ class PickupFolder(Watch):
         """Documents that are ours and have no verdict."""
         return len(self._left) + sum(map(len, self._followed.values()))
 
+    @property
+    def unsent(self) -> int:
+        """Those of them for which there is no message yet."""
+        return len(self._left)
+
     async def work(self) -> None:
         """Send what is put there until the gateway stops; raises nothing of the file system."""
         await self.keep_working(self._watch)
