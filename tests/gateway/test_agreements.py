@@ -281,6 +281,9 @@ async def test_an_application_sees_its_own_agreements_alone(
         found = (await gateway.call("GET", "/v1/agreement-difference", headers=head)).json
         assert [one["agreement"] for one in found["agreements"]] == [ID]
         assert found["changed"] == ""
+        for name in (other_peer.agreement, "none"):
+            query = f"/v1/agreement-difference?agreement={name}"
+            assert refused(await gateway.call("GET", query, headers=head)) == (404, "NotFound")
         answer = await gateway.call("GET", "/v1/certificates", headers=head)
         assert refused(answer) == (403, "Forbidden")
     finally:

@@ -20,6 +20,7 @@ from onceonly.client import Client, GatewayUnreachable, client_tls
 from onceonly.gateway.api.endpoint import HEAD_BYTES_MAX, ApiServer, served
 from onceonly.gateway.caller import ShownCertificate
 from onceonly.gateway.certificates import api_tls
+from onceonly.message.word import changed
 from onceonly.gateway.open_files import find_open
 from onceonly.gateway.supervise import api_and_console
 from ports import free_port
@@ -231,6 +232,18 @@ async def test_what_a_certificate_stands_for_survives_a_restart(tmp_path, peer, 
         for ends_at, name in ((now_at + 3_600_000_000, "shop"), (now_at, None)):
             caller = keys.caller_of(None, ShownCertificate(fingerprint, ends_at))
             assert (caller.name if caller else None) == name
+
+
+async def test_a_call_that_a_certificate_let_in_is_open_until_its_end(tmp_path, peer, certificates):
+    """A stream or a long poll is told nothing after it; one with the key's secret is."""
+    async with with_keys(tmp_path, peer, certificates) as api:
+        keys, now_at = api.alive.parts.keys, api.alive.parts.clock.at()
+        shown = ShownCertificate(fingerprint_of(certificates, "caller"), now_at + 3_600_000_000)
+        caller, with_secret = keys.caller_of(None, shown), keys.caller_of(api.shop, shown)
+        assert caller.ends_at == shown.ends_at
+        assert keys.are_open_to(caller)
+        assert not keys.are_open_to(changed(caller, ends_at=now_at))
+        assert with_secret.ends_at is None
 
 
 async def test_the_console_takes_a_certificate_as_the_api_does(tmp_path, peer, certificates):

@@ -12,7 +12,7 @@ from peer import Peer
 from running_gateway import OUR_PARTY, RunningGateway, running, serving_api
 
 from onceonly.cli.exits import Exit
-from onceonly.gateway.open_files import spool_of
+from onceonly.gateway.config.report_folder import spool_of
 from onceonly.message.event import Event
 from onceonly.store.sqlite import backup
 from onceonly.store.sqlite.store import open_sqlite

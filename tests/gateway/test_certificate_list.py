@@ -171,6 +171,31 @@ async def test_a_certificate_that_a_partner_showed_was_seen(folder: Path) -> Non
             await one.stop(0.0)
 
 
+async def test_an_application_is_told_of_no_use_but_its_own(folder: Path) -> None:
+    """Neither of another agreement with the same certificate, nor of the file that has it."""
+    path = configured(folder, "seller", {"buyer": free_port(), "seller": free_port()}).path
+    pinned = f'caller_certificate = ["{fingerprint(folder, "buyer")}"]'
+    lines = ("[[agreement]]", 'id = "other"', 'with = ["urn:duns:333333333"]', pinned)
+    more = "\n".join((*lines, 'send_to = "https://127.0.0.1:1/msh"', ""))
+    path.write_text(f"{path.read_text('utf-8')}\n{more}", "utf-8")
+    gateway = RunningGateway(read_configuration(path))
+    await gateway.start()
+    try:
+        [whole, _] = (await gateway.get("/v1/agreements/tpa-ab-1"))["certificates"]
+        assert {use["agreement"] for use in whole["uses"]} == {None, "tpa-ab-1", "other"}
+        body = {"name": "shop", "scopes": ["read"], "application": "shop", "agreements": ["other"]}
+        boss = await gateway.call("POST", "/v1/keys", json={"name": "boss", "scopes": ["admin"]})
+        gateway.api.headers["authorization"] = f"Bearer {boss.json['key']}"
+        shop = await gateway.call("POST", "/v1/keys", json=body)
+        gateway.api.headers["authorization"] = f"Bearer {shop.json['key']}"
+        [own] = (await gateway.get("/v1/agreements/other"))["certificates"]
+        assert [use["agreement"] for use in own["uses"]] == ["other"]
+        assert (own["fingerprint"], own["file"]) == (whole["fingerprint"], None)
+        assert whole["file"] is not None
+    finally:
+        await gateway.stop(0.0)
+
+
 async def certificates(gateway: RunningGateway) -> dict[str, Any]:
     found = await gateway.get("/v1/certificates")
     return {one["subject"]: one for one in found["certificates"]}

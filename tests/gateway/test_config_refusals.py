@@ -530,6 +530,57 @@ def test_two_folders_are_not_one(tmp_path, key, word):
     assert word in reason
 
 
+SECRETS = """
+[tls]
+certificate = "tls/own.pem"
+key = "tls/own.key"
+
+[[webhook]]
+id = "erp"
+url = "https://erp.example/hook"
+secret = {file = "secrets/erp"}
+trusted = "trusted/erp.pem"
+"""
+
+
+@pytest.mark.parametrize(
+    ("reports", "word"),
+    [
+        (".", "holds this configuration"),
+        ("..", "holds this configuration"),
+        ("/", "holds this configuration"),
+        ("link", "holds this configuration"),
+        ("store", "holds the store"),
+        ("tls", "holds the key of [tls]"),
+        ("trusted", "holds the trusted certificates of 'erp'"),
+        ("secrets", "holds a file of a secret"),
+        ("log", "holds the log"),
+        ("store/seller.db-spool/reports", "lies in the payloads of the store"),
+        ("kept", "holds backups"),
+        ("kept/backups/latest", "lies in backups"),
+    ],
+)
+def test_a_folder_of_reports_holds_no_secret(tmp_path, reports, word):
+    """Every file below it is sent to whoever has a key that may read."""
+    (tmp_path / "link").symlink_to(tmp_path)
+    (tmp_path / "secrets").mkdir()
+    (tmp_path / "secrets" / "erp").write_text("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+    keys = f'reports = "{reports}"\nlog_file = "log/gateway.log"\nbackups = "kept/backups"\n'
+    text = SMALLEST.replace('store  = "', f'{keys}store  = "store/') + SECRETS
+    line, reason = refusal(tmp_path, text)
+    assert reason.startswith("[gateway] reports ")
+    assert word in reason
+    assert line == 5
+
+
+@pytest.mark.parametrize("reports", ["reports", "lake", "lake/reports", "store/reports"])
+def test_reports_may_lie_in_the_lake_and_beside_the_store(tmp_path, reports):
+    """What is published, whoever may read reports reads over the API too."""
+    keys = f'reports = "{reports}"\nlake = "lake"\n'
+    found = read(tmp_path, SMALLEST.replace('store  = "', f'{keys}store  = "store/'))
+    assert found.reports == tmp_path / reports
+
+
 @pytest.mark.statement("S0-71")
 def test_ftp_is_refused_by_name(tmp_path):
     """The seed's section on FTP is an empty heading, and the message says so."""

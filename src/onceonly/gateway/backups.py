@@ -20,8 +20,8 @@ import structlog
 from onceonly.api.backups import BackupState
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import Configuration
+from onceonly.gateway.config.report_folder import spool_of
 from onceonly.gateway.office import Office
-from onceonly.gateway.open_files import spool_of
 from onceonly.gateway.tasks import Tasks
 from onceonly.message.errors import LocalError, OnceonlyError
 from onceonly.message.instant import US_PER_S

@@ -17,6 +17,8 @@ class Caller(Word):
     application: str | None = None
     agreement_ids: frozenset[str] | None = None
     """The agreements whose messages it sees; None: of every one, and the whole gateway."""
+    ends_at: int | None = None
+    """When the certificate ends by which alone it was let in, in microseconds UTC."""
 
     def may(self, scope: Scope) -> bool:
         """Whether a call that needs this scope is allowed."""

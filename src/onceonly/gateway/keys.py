@@ -107,15 +107,21 @@ class Keys:
         elif shown is None or certified is None or shown.ends_at <= self._office.clock.at():
             return None
         else:
-            caller = self._good.get(certified)
+            good = self._good.get(certified)
+            caller = None if good is None else changed(good, ends_at=shown.ends_at)
         if caller is not None and caller.name in self._known:
             self._note_used(caller.name)
         return caller
 
     def are_open_to(self, caller: Caller) -> bool:
-        """Whether a call that was let in may still be answered: its key is not revoked."""
+        """Whether a call that was let in may still be answered.
+
+        Its key is not revoked, and the certificate that let it in has not ended.
+        """
         if caller is ANYBODY:
             return not self.are_needed
+        if caller.ends_at is not None and caller.ends_at <= self._office.clock.at():
+            return False
         key = self._known.get(caller.name)
         return caller is self._bearer or (key is not None and key.revoked_at is None)
 

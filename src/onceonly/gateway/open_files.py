@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from onceonly.gateway.config import Configuration
+from onceonly.gateway.config.report_folder import spool_of
 from onceonly.message.word import Word
 
 ANYBODY_ELSE: Final = 0o077
@@ -57,11 +58,6 @@ def _found(configuration: Configuration) -> Iterator[OpenFile]:
         yield from _look(pickup.path, WRITABLE, "o-w")
     for path in configuration.secret_files:
         yield from _look(path, OTHERS, "o-rwx")
-
-
-def spool_of(store: Path) -> Path:
-    """Where the large payloads of a store are."""
-    return store.with_name(f"{store.name}-spool")
 
 
 def _look(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import Configuration
-from onceonly.gateway.open_files import spool_of
+from onceonly.gateway.config.report_folder import spool_of
 from onceonly.gateway.publish import PublishedEnd, find_published_end
 from onceonly.message.instant import to_datetime
 from onceonly.message.word import Word

@@ -28,6 +28,7 @@ from onceonly.gateway.chance import Chance, domain_of
 from onceonly.gateway.change import Change
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import Configuration
+from onceonly.gateway.config.report_folder import spool_of
 from onceonly.gateway.counting import Counting
 from onceonly.gateway.denials import Denials
 from onceonly.gateway.descriptors import shares
@@ -47,7 +48,6 @@ from onceonly.gateway.keys import Keys
 from onceonly.gateway.lake_files import make_folders, reader_of
 from onceonly.gateway.mail import AutomaticMail
 from onceonly.gateway.office import Office
-from onceonly.gateway.open_files import spool_of
 from onceonly.gateway.outside import Outside
 from onceonly.gateway.partner_names import PartnerNames
 from onceonly.gateway.publish import publish

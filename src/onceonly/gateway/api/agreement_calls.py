@@ -31,7 +31,7 @@ class AgreementCalls:
         self, asked: Asked[api.AgreementPath, Nothing, Nothing]
     ) -> Answer[api.AgreementDetail]:
         """One agreement."""
-        return Json(self._served.agreements.detail(asked.path.agreement))
+        return Json(self._served.agreements.detail(asked.path.agreement, asked.caller))
 
     @serves(operations.LIST_AGREEMENT_HISTORY)
     def list_agreement_history(

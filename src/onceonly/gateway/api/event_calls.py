@@ -130,7 +130,7 @@ class EventCalls(ABC):
                 return found
 
     async def _written(self, wanted: Wanted, after: int, caller: Caller) -> AsyncIterator[bytes]:
-        """The stream's text, until the gateway stops or the caller's key is revoked.
+        """The stream's text, until the gateway stops or the caller's key or certificate ends.
 
         Every heartbeat has the number from which a reader may go on.
         """

@@ -43,9 +43,13 @@ class Gate:
         return caller
 
     def check_still_open(self, caller: Caller) -> None:
-        """Raise `LocalError` (Unauthorized) for a key that was revoked while its call waited."""
+        """Raise `LocalError` (Unauthorized) for a key that was revoked while its call waited.
+
+        Or for a certificate that ended.
+        """
         if not self._keys.are_open_to(caller):
-            raise LocalError("Unauthorized", "the key was revoked while the call waited")
+            text = "the key was revoked, or the certificate ended, while the call waited"
+            raise LocalError("Unauthorized", text)
 
     def check_scope(self, caller: Caller, scope: Scope, request: Request) -> None:
         """Raise `LocalError` (Forbidden) for a caller without the scope."""

@@ -24,6 +24,7 @@ from onceonly.gateway.shapes import text_of, word
 from onceonly.gateway.worst_case import misfits_of, worst_case_of
 from onceonly.message.agreement import Agreement
 from onceonly.message.errors import LocalError
+from onceonly.message.word import changed
 from onceonly.protocol.sending import OutboundStatus
 from onceonly.steps.agreement_history import TermChange, Terms, differences_of
 from onceonly.store.contract.agreements import AgreementChange, AgreementSnapshot, AgreementStep
@@ -83,8 +84,11 @@ class KnownAgreements:
             is_cut=looked_at >= LOOKED_AT,
         )
 
-    def detail(self, agreement_id: str) -> api.AgreementDetail:
-        """One agreement. Raises `LocalError` (NotFound)."""
+    def detail(self, agreement_id: str, caller: Caller) -> api.AgreementDetail:
+        """One agreement, of its certificates what the caller may see of them.
+
+        Raises `LocalError` (NotFound).
+        """
         snapshot = self._desk.snapshot()
         one, last = self.find(agreement_id), _last_of(snapshot, agreement_id)
         if one is None and last is None:
@@ -112,15 +116,19 @@ class KnownAgreements:
                 api.AgreementAddress(direction=direction, what=what, address=address)  # type: ignore[arg-type]  # because it is one of both words
                 for direction, what, address in directions_of(one, self._desk.house.uris)
             ),
-            certificates=tuple(
-                used
-                for used in self.certificates()
-                if any(use.agreement == agreement_id for use in used.uses)
-            ),
+            certificates=tuple(self._certificates_of(agreement_id, caller)),
             checks=tuple(findings_of(self._running, one)),
             terms=tuple(_terms(effective(one, table), places)),
             is_cut=is_cut,
         )
+
+    def _certificates_of(self, agreement_id: str, caller: Caller) -> Iterator[UsedCertificate]:
+        """Those of one agreement; an application is told of no other use, and of no file."""
+        for one in self.certificates():
+            uses = tuple(use for use in one.uses if use.agreement == agreement_id)
+            if uses:
+                is_own = caller.agreement_ids is not None
+                yield changed(one, file=None, uses=uses) if is_own else one
 
     def history(
         self, agreement_id: str, query: api.AgreementHistoryQuery, limit: int
@@ -143,7 +151,12 @@ class KnownAgreements:
         )
 
     def difference(self, agreement_id: str | None, caller: Caller) -> api.FileDifference:
-        """What a reload would change. Raises `LocalError` (NotFound) for a name that is nowhere."""
+        """What a reload would change.
+
+        Raises `LocalError` (NotFound) for a name that is nowhere, or not the caller's.
+        """
+        if agreement_id is not None and not caller.owns(agreement_id):
+            raise unknown_agreement(agreement_id)
         found = self._reload.look()
         own = tuple(
             _different(one, is_blocked=one.id in found.blocked)

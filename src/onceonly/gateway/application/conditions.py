@@ -10,8 +10,8 @@ from typing import Final
 from onceonly.gateway.application.certificates import files_of
 from onceonly.gateway.certificate_file import earliest_end_at
 from onceonly.gateway.config import Configuration
+from onceonly.gateway.config.report_folder import spool_of
 from onceonly.gateway.desk import Desk
-from onceonly.gateway.open_files import spool_of
 from onceonly.gateway.publish import find_published_end
 from onceonly.message.word import Word
 from onceonly.protocol.sending import OutboundStatus

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from onceonly.gateway.config.alerts import AlertWay, alert_ways_of
 from onceonly.gateway.config.file import ConfigurationFile, Table
 from onceonly.gateway.config.folders import Drop, Pickup, drops_of, pickups_of
+from onceonly.gateway.config.report_folder import check_reports, spool_of
 from onceonly.gateway.config.terms import route_terms_of, terms_of
 from onceonly.gateway.config.transports import (
     Amqp,
@@ -152,7 +153,7 @@ def read_configuration(path: Path) -> Configuration:
     _check_neighbours(gateway, agreement_tables, route_tables)
     named = {one.id for one in agreements}
     pickups = pickups_of(file.tables("pickup"), directory, named)
-    return Configuration(
+    found = Configuration(
         path=file.path,
         party=party,
         listen=gateway["listen"],
@@ -191,6 +192,8 @@ def read_configuration(path: Path) -> Configuration:
         agreement_tables={table["id"]: table for table in agreement_tables},
         digest=file.digest,
     )
+    _check_reports(gateway, found)
+    return found
 
 
 def read_client_settings(path: Path) -> ClientSettings:
@@ -230,6 +233,29 @@ def _check_gateway(gateway: Table, tls: Tls | None) -> None:
         gateway.refuse("listen", "is https: legal with a certificate and key in [tls]")
     if _is_one_socket(gateway["listen"], gateway["api"]):
         gateway.refuse("api", "has the address of listen: partners and applications are kept apart")
+
+
+def _check_reports(gateway: Table, found: Configuration) -> None:
+    files = [("this configuration", found.path), ("the store", found.store)]
+    for name, tls in (("tls", found.tls), ("api_tls", found.api_tls)):
+        if tls is not None:
+            files += [
+                (f"the {key} of [{name}]", path)
+                for key in ("key", "certificate", "trusted")
+                if (path := getattr(tls, key)) is not None
+            ]
+    trusting = [(one.id, one.trusted) for one in found.webhooks]
+    trusting += [(one.id, one.trusted) for one in found.alerts]
+    files += [
+        (f"the trusted certificates of {name!r}", path)
+        for name, path in trusting
+        if path is not None
+    ]
+    files += [("a file of a secret", path) for path in found.secret_files]
+    if found.log_file is not None:
+        files.append(("the log", found.log_file))
+    folders = [("the payloads of the store", spool_of(found.store)), ("backups", found.backups)]
+    check_reports(gateway, found.reports, files=files, folders=folders)
 
 
 def _check_api(gateway: Table, tls: Tls | None) -> None:

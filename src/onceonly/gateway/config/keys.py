@@ -117,7 +117,9 @@ GATEWAY_KEYS = table_of(
         read.text,
         "a path",
         "Folder of reports, relative to this file: what `onceonly lake report` and its like write "
-        "there, the API and the console show. The gateway only reads it.",
+        "there, the API and the console show. The gateway only reads it. Whoever may read reports "
+        "reads every file in it, so it holds neither this file nor the store, backups, the log, or "
+        "a file that this one names.",
         default="reports",
         default_text='`"reports"`',
     ),
