@@ -89,7 +89,7 @@ async def test_a_difference_has_an_exit_code_of_its_own(run, gateway):
     assert (await run("reload")).exit_code == Exit.OK
     assert (await run("agreement", "diff", "tpa-ab-1")).exit_code == Exit.OK
     history = await run("agreement", "history", "tpa-ab-1")
-    assert "\tchanged\tthe API\tretries\t3\t4\t" in history.stdout
+    assert "\tchanged\tanybody\tretries\t3\t4\t" in history.stdout
     edit(gateway, "[gateway]\n", "[gateway]\nqueued_maximum = 1\n")
     broken = await run("agreement", "diff", "--api", gateway.configuration.api)
     assert broken.exit_code == Exit.USAGE

@@ -10,6 +10,7 @@ import pytest
 # Under --import-mode=importlib a test's neighbours are not importable by themselves.
 sys.path.insert(0, str(Path(__file__).parent))
 
+from folder_parts import close_all
 from peer import Peer
 from running_gateway import RunningGateway, running
 
@@ -43,3 +44,4 @@ async def gateway(tmp_path: Path, peer: Peer) -> AsyncIterator[RunningGateway]:
     """A gateway that never sends anything twice by itself."""
     async with running(tmp_path, peer) as alive:
         yield alive
+    close_all()

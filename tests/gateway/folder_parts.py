@@ -13,6 +13,15 @@ from onceonly.gateway.folders.drop import DropFolder, fits
 from onceonly.gateway.folders.pickup import PickupFolder
 from onceonly.store.spool import Spool
 
+BEGUN: list[PickupFolder | DropFolder] = []
+"""Folders that no gateway works in, so nobody else ends their threads."""
+
+
+def close_all() -> None:
+    """End the threads of all folders that have begun here."""
+    while BEGUN:
+        BEGUN.pop().thread.close()
+
 
 def make(path: Path) -> None:
     """The folder, which the gateway never makes itself."""
@@ -46,6 +55,7 @@ async def pickup(
         spool=spool or alive.parts.spool,
         bytes_max=alive.configuration.payload_bytes_max,
     )
+    BEGUN.append(folder)
     await folder.begin()
     return folder
 
@@ -60,6 +70,7 @@ async def drop(alive: RunningGateway, path: Path, **keys: Any) -> DropFolder:
         spool=alive.parts.spool,
         is_ours=lambda item: fits(item, wanted),
     )
+    BEGUN.append(folder)
     await folder.begin()
     return folder
 

@@ -218,6 +218,17 @@ async def test_documents_that_a_folder_never_submitted_are_counted_apart(file, p
     )
 
 
+async def test_a_gateway_that_stops_ends_the_threads_of_its_folders(tmp_path, peer, box):
+    async with running(tmp_path, peer) as alive:
+        await Edited(alive).load(pickup(box, peer, id="ending"))
+        put(box, "a.xml")
+        await peer.hear("Normal")
+        [thread] = [one for one in threading.enumerate() if one.name == "folder ending"]
+        alive.parts.outside.stop()
+    await asyncio.to_thread(thread.join, PATIENCE_S)
+    assert not thread.is_alive()
+
+
 @pytest.fixture
 def hold(file, monkeypatch) -> Iterator[Callable[[str], "Held"]]:
     """Holds a folder's own thread where it next reaches a point, until it may go on."""
