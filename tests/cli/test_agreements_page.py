@@ -3,6 +3,7 @@
 import csv
 import json
 import shlex
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,14 @@ from click.testing import CliRunner
 from running_gateway import RunningGateway, serving_api, write_configuration
 
 from certificates import certify
+from onceonly.api.certificates import UsedCertificate
+from onceonly.api.looks import Thresholds
+from onceonly.cli.certificate import _is_bad
 from onceonly.cli.exits import Exit
 from onceonly.cli.main import cli
 from onceonly.gateway.config import read_configuration
+from onceonly.gateway.shapes import text_of
+from onceonly.message.instant import from_datetime
 from recipes import examples_of
 
 pytestmark = pytest.mark.anyio
@@ -137,6 +143,30 @@ async def test_certificates_that_end_have_an_exit_code(tmp_path: Path, peer):
             assert codes == {"30": (Exit.UNEXPECTED, True), "1": (Exit.OK, False)}
     finally:
         await alive.stop(1.0)
+
+
+@pytest.mark.parametrize(
+    ("begins", "ends", "is_finding"),
+    [(-1, 90, False), (1, 90, True), (-90, 31, False), (-90, 29, True), (-90, -1, True)],
+)
+def test_a_certificate_is_judged_as_a_probe_does(begins: int, ends: int, is_finding: bool) -> None:
+    """One that is not valid yet is a finding, too."""
+    now = datetime.now(UTC)
+    from_, until = (text_of(from_datetime(now + timedelta(days=n))) for n in (begins, ends))
+    one = UsedCertificate(
+        kind="own",
+        level="unknown",
+        fingerprint="ab" * 32,
+        subject="CN=api",
+        issuer="CN=api",
+        valid_from=from_,
+        valid_until=until,
+        days_left=ends,
+        seen_at=None,
+        file="api.pem",
+        uses=(),
+    )
+    assert _is_bad(one, Thresholds(certificate_warning_days=30)) is is_finding
 
 
 async def test_the_partners_name_is_in_the_tables(run, gateway, peer, order):

@@ -121,6 +121,10 @@ def ends(days: float) -> tuple[CertificateEnd, ...]:
     return (CertificateEnd(file="our.pem", ends_at=at(-days * 86_400)), *WELL.certificates)
 
 
+def begins(later_s: float) -> tuple[CertificateEnd, ...]:
+    return (changed(WELL.certificates[0], begins_at=at(-later_s)),)
+
+
 @pytest.mark.parametrize(
     ("name", "facts", "level"),
     [
@@ -136,6 +140,8 @@ def ends(days: float) -> tuple[CertificateEnd, ...]:
         ("silence", {"pair": changed(PAIR, oldest_waiting_at=at(3_599))}, Level.OK),
         ("certificates", {"certificates": ends(29)}, Level.WARNING),
         ("certificates", {"certificates": ends(6)}, Level.CRITICAL),
+        ("certificates", {"certificates": begins(60)}, Level.CRITICAL),
+        ("certificates", {"certificates": begins(-60)}, Level.OK),
         (
             "certificates",
             {"certificates": (CertificateEnd(file="x", ends_at=None),)},

@@ -13,6 +13,7 @@ import httpx
 import pytest
 from peer import Peer
 from running_gateway import RunningGateway, running, serving_api
+from starlette.responses import Response
 
 from certificates import certify
 from onceonly.cli.fingerprint import fingerprint_in
@@ -20,9 +21,10 @@ from onceonly.client import Client, GatewayUnreachable, client_tls
 from onceonly.gateway.api.endpoint import HEAD_BYTES_MAX, ApiServer, served
 from onceonly.gateway.caller import ShownCertificate
 from onceonly.gateway.certificates import api_tls
-from onceonly.message.word import changed
+from onceonly.gateway.config import Tls
 from onceonly.gateway.open_files import find_open
 from onceonly.gateway.supervise import api_and_console
+from onceonly.message.word import changed
 from ports import free_port
 
 pytestmark = pytest.mark.anyio
@@ -109,6 +111,24 @@ async def test_a_key_that_others_may_read_is_named(tmp_path, peer, certificates)
     api = f"https://127.0.0.1:{free_port()}"
     async with running(tmp_path, peer, gateway={"api": api}, api_tls=tls_of(certificates)) as alive:
         assert str(certificates / "api.key") in {one.path for one in find_open(alive.configuration)}
+
+
+async def test_a_renewal_after_the_stop_opens_nothing(certificates):
+    """A reload that was under way when the gateway was told to stop."""
+    own = certificates / "api.pem", certificates / "api.key"
+    tls = api_tls(Tls(certificate=own[0], key=own[1], trusted=None, clients=False))
+    server = ApiServer(served(Response(), tls=tls))
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = listener.getsockname()
+        task = asyncio.create_task(server.serve(sockets=[listener]))
+        async with httpx.AsyncClient(verify=client_tls(ca=own[0])) as client:
+            assert (await client.get(f"https://127.0.0.1:{address[1]}/")).status_code == 200
+        renewal = await server.prepare(tls)
+        server.should_exit = True
+        await task
+    await renewal.take()
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(address)
 
 
 # --- A certificate that stands for a key ---

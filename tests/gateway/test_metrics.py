@@ -12,7 +12,7 @@ from running_gateway import RunningGateway, running
 
 from certificates import certify
 from onceonly.gateway.application import conditions
-from onceonly.gateway.certificate_file import earliest_end_at
+from onceonly.gateway.certificate_file import validity_of
 from onceonly.gateway.metrics import OTHER
 from onceonly.message.event import Event
 
@@ -118,12 +118,12 @@ def test_the_end_of_a_certificate_is_read(tmp_path: Path) -> None:
     """The first of a file; what is none, and what is cut, is left out."""
     certify(tmp_path, "seller")
     file = tmp_path / "seller.pem"
-    ends_at = earliest_end_at(file)
+    found = validity_of(file)
     now_at = datetime.now(UTC).timestamp() * 1e6
-    assert ends_at is not None
-    assert now_at < ends_at < now_at + 3 * 86_400e6
+    assert found is not None
+    assert now_at - 86_400e6 < found.from_at <= now_at < found.until_at < now_at + 3 * 86_400e6
     text = file.read_text()
     file.write_text(text.replace("A", "B", 40) + "\n" + text)
-    assert earliest_end_at(file) is not None
+    assert validity_of(file) is not None
     file.write_text("nothing")
-    assert earliest_end_at(file) is None
+    assert validity_of(file) is None

@@ -2,14 +2,18 @@
 
 import json
 import os
+import time
 from html import escape
 from pathlib import Path
 
+import httpx
 import pytest
 from calling import refused
+from running_gateway import serving_api
 
 from onceonly.gateway import reports
 from onceonly.gateway.api.report_calls import SANDBOX
+from onceonly.gateway.report_files import FoundFile, Look
 
 pytestmark = pytest.mark.anyio
 
@@ -163,6 +167,41 @@ async def test_what_is_no_report_is_not_found(gateway, path):
     write(gateway.configuration.reports, {"b/c.html": ""})
     answer = await gateway.call("GET", "/v1/reports/file", params={"path": path})
     assert refused(answer) == (404, "NotFound")
+
+
+async def test_a_file_that_becomes_shorter_breaks_the_connection(gateway):
+    """Its reader sees that it has not all of it; nobody is told of a bug."""
+    folder = gateway.configuration.reports
+    write(folder, {"a.bin": ""})
+    os.truncate(folder / "a.bin", 1 << 26)
+    async with serving_api(gateway) as api, httpx.AsyncClient(base_url=api) as client:
+        async with client.stream("GET", "/v1/reports/file?path=a.bin") as answer:
+            os.truncate(folder / "a.bin", 0)
+            with pytest.raises(httpx.HTTPError):
+                await answer.aread()
+        assert (await client.get("/healthz")).status_code == 200
+    assert not gateway.parts.bugs.counts
+
+
+def test_reports_are_sorted_into_their_packs_in_a_moment():
+    """A pack in a pack is of both; 5,000 names, half of them packs, are no work."""
+    names = [(f"{n}", last) for n in range(2_500) for last in ("SHA256SUMS", "summary.json")]
+    inner = [("0", "in", last) for last in ("SHA256SUMS", "data", "summary.json")]
+    found = tuple(
+        FoundFile(names=one, size_bytes=0, written_ns=0) for one in [("lone",), *inner, *names]
+    )
+    begun_s = time.process_time()
+    groups = [
+        [one.path for one in files] for files in reports._groups(Look(files=found, is_cut=False))
+    ]
+    assert time.process_time() - begun_s < 1
+    assert groups[0] == ["lone"]
+    assert ["0/in/summary.json", "0/in/SHA256SUMS", "0/in/data"] in groups
+    assert [one[0] for one in groups if "0/in/data" in one] == [
+        "0/in/summary.json",
+        "0/summary.json",
+    ]
+    assert len(groups) == 2_502
 
 
 async def test_a_file_above_the_bound_is_refused(gateway, monkeypatch):

@@ -15,10 +15,11 @@ class DiskSpace(Word, kw_only=True):
 
 
 class CertificateEnd(Word, kw_only=True):
-    """When the first certificate of a file ends; null if it cannot be read."""
+    """When the first certificate of a file ends, and the last one begins; null if none is read."""
 
     file: str
     ends_at: Instant | None
+    begins_at: Instant | None = None
 
 
 class Condition(Word, kw_only=True):

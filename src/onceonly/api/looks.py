@@ -9,6 +9,7 @@ from enum import IntEnum
 from typing import Final
 
 from onceonly.api.condition import Condition
+from onceonly.api.fields import Instant
 from onceonly.api.history import JournalRow
 from onceonly.api.operating import Health, PartnerPair
 from onceonly.message.word import Word
@@ -266,6 +267,20 @@ def _is_silent(pair: PartnerPair, waiting_at: str, before_s: float) -> bool:
     return _seconds(waiting_at) < before_s and (heard_at is None or _seconds(heard_at) < before_s)
 
 
+def certificate_level(
+    begins_at: Instant | None, ends_at: Instant, now_s: float, limits: Thresholds
+) -> Level:
+    """How bad the times of a certificate are, in seconds since 1970 now.
+
+    Critical before its begin, too: whoever is shown it refuses it.
+    """
+    days = (_seconds(ends_at) - now_s) / 86_400
+    is_early = begins_at is not None and _seconds(begins_at) > now_s
+    if is_early or days < limits.certificate_critical_days:
+        return Level.CRITICAL
+    return Level.WARNING if days < limits.certificate_warning_days else Level.OK
+
+
 def _certificates(seen: Seen, limits: Thresholds) -> Finding:
     words, troubles = [], []
     for one in seen.condition.certificates:
@@ -275,15 +290,16 @@ def _certificates(seen: Seen, limits: Thresholds) -> Finding:
             continue
         days = (_seconds(one.ends_at) - seen.now_s) / 86_400
         words.append(f"{one.file} ends in {days:.0f} days")
-        if days < limits.certificate_critical_days:
-            troubles.append(Trouble(one.file, Level.CRITICAL, words[-1]))
-        elif days < limits.certificate_warning_days:
-            troubles.append(Trouble(one.file, Level.WARNING, words[-1]))
+        if one.begins_at is not None and _seconds(one.begins_at) > seen.now_s:
+            words[-1] = f"{one.file} is valid only from {one.begins_at} on"
+        its = certificate_level(one.begins_at, one.ends_at, seen.now_s, limits)
+        if its is not Level.OK:
+            troubles.append(Trouble(one.file, its, words[-1]))
         if days < 1:
             # A trouble of its own, so that who was told a week before is told once more.
             troubles.append(Trouble(f"{one.file}, its last day", Level.CRITICAL, words[-1]))
     level = max((one.level for one in troubles), default=Level.OK)
-    expected = f"none ends in the next {limits.certificate_warning_days:g} days"
+    expected = f"all are valid, now and for {limits.certificate_warning_days:g} days"
     shown = _named(iter(words)) or "none are used"
     return _finding("certificates", shown, expected, level, OURS, troubles)
 

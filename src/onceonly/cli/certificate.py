@@ -1,11 +1,13 @@
 """`onceonly certificate …`: every certificate that a gateway uses or expects, and when it ends."""
 
 import sys
+import time
 from collections.abc import Sequence
 
 import click
 
 from onceonly.api.certificates import UsedCertificate
+from onceonly.api.looks import Level, Thresholds, certificate_level
 from onceonly.cli.exits import Exit
 from onceonly.cli.gateway_option import gateway_command
 from onceonly.cli.output import members, print_rows, rows_option
@@ -48,20 +50,23 @@ def list_certificates(client: Client, output: str) -> None:
 @rows_option
 @gateway_command
 def check(client: Client, days: int, output: str) -> None:
-    """List what ends in the next --days, or cannot be read; then the exit code is 1, else 0.
+    """List what ends in the next --days, is not valid yet, or cannot be read; then exit with 1.
 
     A partner's certificate that was never seen is no finding: nobody here knows when it ends.
 
     \b
     onceonly certificate check -c gateway.toml --days 30
     """  # noqa: D301 - because click reads the backspace that keeps the lines apart
-    found = [one for one in client.certificates() if _is_bad(one, days)]
+    limits = Thresholds(certificate_warning_days=days, certificate_critical_days=0)
+    found = [one for one in client.certificates() if _is_bad(one, limits)]
     _print(found, output)
     sys.exit(Exit.UNEXPECTED if found else Exit.OK)
 
 
-def _is_bad(one: UsedCertificate, days: int) -> bool:
-    return one.fingerprint is None if one.days_left is None else one.days_left < days
+def _is_bad(one: UsedCertificate, limits: Thresholds) -> bool:
+    if one.valid_until is None:
+        return one.fingerprint is None
+    return certificate_level(one.valid_from, one.valid_until, time.time(), limits) is not Level.OK
 
 
 def _print(found: Sequence[UsedCertificate], output: str) -> None:

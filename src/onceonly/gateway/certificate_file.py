@@ -48,12 +48,21 @@ class Certificate(Word, kw_only=True):
     until_at: int
 
 
-def earliest_end_at(file: Path) -> int | None:
-    """When the first certificate of the file ends, in microseconds UTC; None if it has none.
+class Validity(Word, kw_only=True):
+    """The time in which every certificate of a file is valid, in microseconds UTC."""
 
-    Raises `OSError` if the file cannot be read.
-    """
-    return min((one.until_at for one in certificates_in(file)), default=None)
+    from_at: int
+    until_at: int
+
+
+def validity_of(file: Path) -> Validity | None:
+    """Of all certificates in the file; None if it has none. Raises `OSError`: it cannot be read."""
+    found = certificates_in(file)
+    if not found:
+        return None
+    return Validity(
+        from_at=max(one.from_at for one in found), until_at=min(one.until_at for one in found)
+    )
 
 
 def certificates_in(file: Path) -> tuple[Certificate, ...]:

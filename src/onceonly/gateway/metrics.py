@@ -192,9 +192,9 @@ class ConditionCollector:
             "When the first certificate of a file ends",
             labels=["file"],
         )
-        for file, ends_at in self._conditions.certificates():
-            if ends_at is not None:
-                family.add_metric([str(file)], ends_at / US_PER_S)
+        for file, times in self._conditions.certificates():
+            if times is not None:
+                family.add_metric([str(file)], times.until_at / US_PER_S)
         return family
 
     def _contacts(self) -> Metric:

@@ -9,6 +9,7 @@ import html
 import os
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -186,19 +187,27 @@ def _segment(entry: os.DirEntry[str]) -> PublishedSegment | None:
 
 
 def _groups(found: Look) -> Iterator[Sequence[FoundFile]]:
-    """The files of each report: those of a pack together, its summary first."""
-    by_folder: dict[tuple[str, ...], dict[str, FoundFile]] = {}
+    """The files of each report: those of a pack together, its summary first.
+
+    A file is of every pack that it lies in, however deep.
+    """
+    by_folder: dict[tuple[str, ...], set[str]] = {}
     for one in found.files:
-        by_folder.setdefault(one.names[:-1], {})[one.names[-1]] = one
-    packs = {names for names, files in by_folder.items() if {_SUMMARY, _DIGESTS} <= files.keys()}
-    packs.discard(())
-    for pack in packs:
-        summary = by_folder[pack][_SUMMARY]
-        others = (one for one in found.files if one.names[: len(pack)] == pack)
-        yield [summary, *(one for one in others if one is not summary)]
+        by_folder.setdefault(one.names[:-1], set()).add(one.names[-1])
+    packs: dict[tuple[str, ...], list[FoundFile]] = {
+        names: [] for names, files in by_folder.items() if names and {_SUMMARY, _DIGESTS} <= files
+    }
     for one in found.files:
-        if not any(one.names[: len(pack)] == pack for pack in packs):
+        above = [
+            packs[folder] for n in range(1, len(one.names)) if (folder := one.names[:n]) in packs
+        ]
+        for pack in above:
+            pack.append(one)
+        if not above:
             yield [one]
+    for names, files in packs.items():
+        summary = (*names, _SUMMARY)
+        yield sorted(files, key=lambda one: one.names != summary)
 
 
 def _written_ns(files: Sequence[FoundFile]) -> int:
@@ -230,8 +239,11 @@ def _summary(told: _Told) -> ReportSummary:
 
 
 def _pieces(file: Any, size_bytes: int) -> Iterator[bytes]:
-    """As many bytes as were announced, of a file that may grow meanwhile."""
-    with file:
+    """As many bytes as were announced, of a file that may grow meanwhile.
+
+    Fewer of one that becomes shorter, or that cannot be read to its end.
+    """
+    with file, suppress(OSError):
         while size_bytes and (piece := file.read(min(size_bytes, 1 << 16))):
             size_bytes -= len(piece)
             yield piece

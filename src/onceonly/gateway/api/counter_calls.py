@@ -115,8 +115,12 @@ def condition_shape(conditions: Conditions, *, is_ready: bool) -> Condition:
         ready=is_ready,
         disk=DiskSpace(**asdict(conditions.sizes())),
         certificates=tuple(
-            CertificateEnd(file=str(file), ends_at=shapes.instant(ends_at))
-            for file, ends_at in conditions.certificates()
+            CertificateEnd(
+                file=str(file),
+                ends_at=None if times is None else shapes.text_of(times.until_at),
+                begins_at=None if times is None else shapes.text_of(times.from_at),
+            )
+            for file, times in conditions.certificates()
         ),
         messages=snapshot.count_by_status(),
         oldest_waiting_at=shapes.instant(ages.waiting_at),

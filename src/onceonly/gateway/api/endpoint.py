@@ -154,7 +154,13 @@ class ApiRenewal:
         self._endpoint = endpoint
 
     async def take(self) -> None:
-        """Accept by the new servers from now on; connections that are open stay as they are."""
+        """Accept by the new servers from now on; connections that are open stay as they are.
+
+        Nothing is opened again where the API stops.
+        """
+        if self._endpoint.should_exit:
+            self.drop()
+            return
         former, self._endpoint.servers = self._endpoint.servers, [*self.servers]
         for server in self.servers:
             await server.start_serving()

@@ -1,7 +1,7 @@
 """Calls about reports, and about what is published for them."""
 
 import re
-from typing import Final
+from typing import Any, Final
 from urllib.parse import quote
 
 from starlette.responses import StreamingResponse
@@ -10,8 +10,10 @@ from onceonly.api import report_operations as operations
 from onceonly.api import reports
 from onceonly.api.operation import Nothing
 from onceonly.gateway.api.answers import UNKNOWN_TYPE, Answer, Json
+from onceonly.gateway.api.endpoint import ABORT
 from onceonly.gateway.api.served import Served
 from onceonly.gateway.api.serving import Asked, serves
+from onceonly.gateway.reports import OpenReport
 from onceonly.message.printable import printable
 
 _PAGE: Final = "text/html; charset=utf-8"
@@ -73,7 +75,35 @@ class ReportCalls:
             "content-security-policy": SANDBOX,
             "content-length": str(found.size_bytes),
         }
-        return StreamingResponse(found.pieces, headers=headers)
+        return _File(found, headers)
+
+
+class _File(StreamingResponse):
+    """The bytes of a file, which others may make shorter meanwhile: then the connection breaks.
+
+    Only so the reader sees that it has not the whole file, whose length it was told before.
+    """
+
+    def __init__(self, file: OpenReport, headers: dict[str, str]) -> None:
+        self._size_bytes = file.size_bytes
+        super().__init__(file.pieces, headers=headers)
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Called by Starlette: writes the file."""
+        left_bytes = self._size_bytes
+
+        async def send_whole(message: Any) -> None:
+            nonlocal left_bytes
+            left_bytes -= len(message.get("body", b""))
+            is_last = message["type"] == "http.response.body" and not message.get("more_body")
+            if is_last and left_bytes and ABORT in scope:
+                scope[ABORT]()
+                # Before the server knows that, it takes an answer without an end for a bug.
+                while (await receive())["type"] != "http.disconnect":
+                    pass
+            await send(message)
+
+        await super().__call__(scope, receive, send_whole)
 
 
 def _disposition(name: str, *, is_shown: bool) -> str:

@@ -10,16 +10,21 @@ from onceonly.api.certificates import (
     CertificateUse,
     UsedCertificate,
 )
-from onceonly.api.looks import Thresholds
+from onceonly.api.looks import Level, Thresholds, certificate_level
 from onceonly.gateway.certificate_file import Certificate, certificates_in
 from onceonly.gateway.config import Configuration
 from onceonly.gateway.seen_certificates import SeenCertificate
-from onceonly.gateway.shapes import instant
+from onceonly.gateway.shapes import instant, text_of
 from onceonly.message.instant import US_PER_S
 from onceonly.message.word import Word, changed
 
 US_PER_DAY: Final = 86_400 * US_PER_S
 _LIMITS: Final = Thresholds()
+_LEVELS: Final[Mapping[Level, CertificateLevel]] = {
+    Level.OK: "ok",
+    Level.WARNING: "warning",
+    Level.CRITICAL: "critical",
+}
 _OWN: Final[CertificateKind] = "own"
 _TRUSTED: Final[CertificateKind] = "trusted"
 
@@ -122,10 +127,9 @@ def _shown(
 
 
 def _level(one: Certificate, now_at: int) -> CertificateLevel:
-    days = (one.until_at - now_at) / US_PER_DAY
-    if days < _LIMITS.certificate_critical_days or one.from_at > now_at:
-        return "critical"
-    return "warning" if days < _LIMITS.certificate_warning_days else "ok"
+    ends_at = text_of(one.until_at)
+    found = certificate_level(text_of(one.from_at), ends_at, now_at / US_PER_S, _LIMITS)
+    return _LEVELS[found]
 
 
 def _pinned(running: Configuration) -> Iterator[tuple[str, CertificateUse]]:

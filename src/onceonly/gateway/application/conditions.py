@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from onceonly.gateway.application.certificates import files_of
-from onceonly.gateway.certificate_file import earliest_end_at
+from onceonly.gateway.certificate_file import Validity, validity_of
 from onceonly.gateway.config import Configuration
 from onceonly.gateway.config.report_folder import spool_of
 from onceonly.gateway.desk import Desk
@@ -66,10 +66,10 @@ class Conditions:
             disk.total,
         )
 
-    def certificates(self) -> Sequence[tuple[Path, int | None]]:
-        """Each file of certificates, and when the first of them ends."""
+    def certificates(self) -> Sequence[tuple[Path, Validity | None]]:
+        """Each file of certificates, and when all in it are valid; None if it cannot be read."""
         files = dict.fromkeys(one.path for one in files_of(self._running()))
-        return [(file, _end_of(file)) for file in files]
+        return [(file, _validity_of(file)) for file in files]
 
     def published_seq(self) -> int | None:
         """The last journal row that is in the lake."""
@@ -118,8 +118,8 @@ def _size_of_files(folder: Path) -> int | None:
     return None if count > SPOOL_FILES_MAX else size
 
 
-def _end_of(file: Path) -> int | None:
+def _validity_of(file: Path) -> Validity | None:
     try:
-        return earliest_end_at(file)
+        return validity_of(file)
     except OSError:
         return None
