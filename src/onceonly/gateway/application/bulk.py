@@ -71,7 +71,7 @@ class Bulks:
         growth: Growth,
         forget_after_s: Callable[[], int],
     ) -> None:
-        """`forget_after_s` is asked anew each time: a reload may change it."""
+        """`forget_after_s` is asked again each time: a reload may change it."""
         self._desk = desk
         self._growth = growth
         self._tasks = tasks
