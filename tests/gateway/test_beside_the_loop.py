@@ -20,7 +20,7 @@ M = "m-1@a.example.com"
 ASKED_WITHOUT_THE_STORE = {
     *("/healthz", "/readyz", "/openapi.json"),
     *("/v1/backups", "/v1/backups/{name}", "/v1/keys"),
-    *("/v1/folders", "/v1/configuration", "/v1/certificates"),
+    *("/v1/folders", "/v1/configuration", "/v1/certificates", "/v1/reports/file"),
 }
 LISTS = [
     operation

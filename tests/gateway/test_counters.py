@@ -156,7 +156,7 @@ async def test_the_commands_show_the_same(gateway: RunningGateway, peer: Peer) -
         assert json.loads(shown)["together"]["submitted"] == 1
         assert (await run("counters", "--api", api)).splitlines()[-1].startswith("together\t1\t1")
         [line] = (await run("duplicates", "--api", api)).splitlines()
-        assert line.endswith("AckSent accepted")
+        assert "AckSent accepted" in line.split("\t")
         assert peer.party in line
         assert await run("security", "--since", "2020-01-01T00:00:00Z", "--api", api) == ""
         listed = await run(

@@ -534,7 +534,7 @@ async def test_every_action_has_a_row_that_says_who_and_why(gateway, peer, opera
     before = len(gateway.rows(Event.ASKED))
     path = path_of(operation)
     query = {"message_id": M} if "message_id" in names(operation) else {}
-    query |= without_waiting(operation)
+    query |= without_waiting(operation) or {}
     response = await gateway.api.request(
         operation.method, path, headers=head, params=query, json=bodies.get(operation.name, {})
     )
