@@ -41,6 +41,7 @@ def item(number: int = 1, **more: Any) -> InboxItem:
         "processing": "not-started",
         "received_at": AT,
         "handed_over_at": AT,
+        "partner_name": "Seller",
         "payloads": (
             Payload(n=0, name="", content_type="a/b", size_bytes=5, digest="d", href="/"),
         ),
