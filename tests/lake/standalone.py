@@ -92,7 +92,9 @@ class Program:
 
     @property
     def last_words(self) -> str:
-        return "".join(self.told[-LINES_KEPT:])
+        """Without the stacks of Java, which would hide the cause."""
+        told = [line for line in self.told if not line.startswith("\tat ")]
+        return "".join(told[-LINES_KEPT:])
 
     def kill(self) -> None:
         self.process.kill()
