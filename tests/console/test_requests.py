@@ -2,7 +2,6 @@
 
 import io
 import re
-import shutil
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
@@ -13,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from two_gateways import DISTANT, MARKUP, NAME, SELLER, TOKEN, World
 
+from certificates import need_openssl
 from onceonly.api.messages import MessageDetail
 from onceonly.console.application import HEADERS, NAVIGATION, Console
 from onceonly.console.deeds import DEEDS
@@ -171,8 +171,7 @@ async def test_the_partners_name_stands_in_every_list(world):
 
 async def test_certificates_are_in_a_calendar(world):
     """The one that ends in two days is critical, and says for what it is used."""
-    if shutil.which("openssl") is None:
-        pytest.skip("there is no openssl here, which makes the certificate")
+    need_openssl()
     async with client_of(world) as http:
         page = (await http.get("/console/certificates")).text
     assert 'class="l-critical"' in page

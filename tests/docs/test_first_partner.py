@@ -1,7 +1,6 @@
 """`docs/how-to/first-partner.md`, typed into a shell; and what it says of what goes wrong."""
 
 import re
-import shutil
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -11,6 +10,7 @@ import httpx
 import pytest
 from typed_pages import START_S, Shell, type_page
 
+from certificates import need_openssl
 from onceonly.client import Client
 from ports import free_port
 from recipes import DOCS, configurations_of, replaced
@@ -82,8 +82,7 @@ class Two:
 
 @pytest.fixture
 def two(tmp_path: Path, shell: Shell) -> Iterator[Two]:
-    if shutil.which("openssl") is None:
-        pytest.skip("there is no openssl here, which makes the certificates")
+    need_openssl()
     return Two(tmp_path, shell)
 
 

@@ -1,6 +1,5 @@
 """Every certificate that is used or expected: what it says, who uses it, and when it was seen."""
 
-import shutil
 import ssl
 import subprocess
 from collections.abc import Mapping
@@ -12,7 +11,7 @@ from typing import Any
 import pytest
 from running_gateway import NEVER_S, RunningGateway, form
 
-from certificates import certify
+from certificates import certify, need_openssl
 from onceonly.api.certificates import UsedCertificate
 from onceonly.gateway.application.certificates import US_PER_DAY, used_certificates
 from onceonly.gateway.certificate_file import certificates_in
@@ -97,8 +96,7 @@ def test_one_that_ends_soon_or_has_not_begun_is_critical(
 
 def test_a_certificate_says_whose_it_is_and_whose_word_that_is(tmp_path: Path) -> None:
     """As openssl reads it: the name, the issuer, the fingerprint, from and until."""
-    if shutil.which("openssl") is None:
-        pytest.skip("there is no openssl here, which makes the certificate")
+    need_openssl()
     name = "/C=DE/O=Müller & Söhne/OU=Edi/CN=gateway.example"
     file = tmp_path / "one.pem"
     made = [
