@@ -18,6 +18,9 @@ class Profile:
     """The text of seed 000."""
     RM_2001: ClassVar["Profile"]
     """The text of seed 001."""
+    EBMS_2_0: ClassVar["Profile"]
+    """ebXML Message Service 2.0, the standard. Its form is in `wire.ebms2`; no gateway offers it
+    yet."""
 
     name: str
     """The name in configuration, journal and API."""
@@ -31,6 +34,9 @@ class Profile:
     header_has_parameters: bool
     """Headers name further agreed parameters: TimeToLive, syncReplyMode, the method, and which
     acknowledgement and receipt are asked for (seed 001 §1.2). What they leave out is as agreed."""
+    header_names_semantics: bool
+    """Headers have a word for the degree of reliability. Where they only ask for what it consists
+    of, for an acknowledgement and for suppression, it is no part of the content (R-37)."""
     response_acknowledges: bool
     """A business response shows that its request arrived, and answers its repeats (seed 001 §1.3.3
     (8b) and (9))."""
@@ -50,6 +56,7 @@ Profile.RM_2000 = Profile(
     has_error_uri=True,
     header_decides_semantics=True,
     header_has_parameters=False,
+    header_names_semantics=True,
     response_acknowledges=False,
     has_failure_notices=False,
     has_accepting_intermediaries=False,
@@ -60,7 +67,19 @@ Profile.RM_2001 = Profile(
     has_error_uri=False,
     header_decides_semantics=False,
     header_has_parameters=True,
+    header_names_semantics=True,
     response_acknowledges=True,
+    has_failure_notices=True,
+    has_accepting_intermediaries=True,
+)
+Profile.EBMS_2_0 = Profile(
+    name="ebms-2.0",
+    is_numbered=False,
+    has_error_uri=False,
+    header_decides_semantics=False,
+    header_has_parameters=True,
+    header_names_semantics=False,
+    response_acknowledges=False,
     has_failure_notices=True,
     has_accepting_intermediaries=True,
 )

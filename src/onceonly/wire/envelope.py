@@ -18,8 +18,9 @@ from onceonly.message.message import Message, Payload, RoutingHeader
 from onceonly.message.package import Package
 from onceonly.message.profile import Profile
 from onceonly.message.word import changed
-from onceonly.wire import header, names
-from onceonly.wire.assembly import Assembly, Takers, find_declared
+from onceonly.wire import header
+from onceonly.wire.assembly import Assembly, Frame, Takers, find_declared
+from onceonly.wire.codec import Codec
 from onceonly.wire.document import About, Content, Document, Envelope, PayloadSink, about
 from onceonly.wire.limits import DEFAULT, Limits
 from onceonly.wire.mime import (
@@ -30,8 +31,8 @@ from onceonly.wire.mime import (
     is_boundary,
     is_content_id,
 )
-from onceonly.wire.package_type import PACKAGE_TYPE, read_package_type
-from onceonly.wire.registry import codec_of, find_by_version
+from onceonly.wire.package_type import read_package_type
+from onceonly.wire.registry import codec_of, fault_of, find_by_version
 from onceonly.wire.splice import spliced
 from onceonly.wire.splitter import check_boundary
 from onceonly.wire.whole import Part, find_header_type, find_parts
@@ -83,12 +84,14 @@ def encode(
     codec = codec_of(profile)
     document = codec.write(content, routing).encode()
     payloads = content.payloads if isinstance(content, Message) else ()
+    if codec.stands_alone and not payloads:
+        return Package(codec.part_type(codec.charset), (document,))
     # No line of the document begins with two hyphens, so the boundary cannot occur in it.
     return _package(
         document,
-        "utf-8",
         payloads,
-        version=codec.version,
+        codec,
+        charset=codec.charset,
         boundary=boundary,
         root_content_id=root_content_id,
     )
@@ -96,28 +99,25 @@ def encode(
 
 def _package(
     document: bytes,
-    charset: str,
     payloads: tuple[Payload, ...],
+    codec: Codec,
     *,
-    version: str,
+    charset: str,
     boundary: str,
     root_content_id: str,
 ) -> Package:
     if not is_boundary(boundary):
         raise LocalError("InvalidText", "not a boundary of RFC 2046")
     _check_writable(payloads, root_content_id)
-    header_type = f'{names.HEADER_TYPE}; version="{version}"; charset="{charset}"'
-    before = f"--{boundary}\r\n{_part_head(header_type, root_content_id)}".encode() + document
+    head = _part_head(codec.part_type(charset), root_content_id)
+    before = f"--{boundary}\r\n{head}".encode() + document
     segments = []
     for payload in payloads:
         head = _part_head(payload.content_type, payload.content_id)
         segments.append(before + f"\r\n--{boundary}\r\n{head}".encode())
         before = b""
     segments.append(before + f"\r\n--{boundary}--\r\n".encode())
-    content_type = (
-        f'{PACKAGE_TYPE}; version="{version}"; boundary="{boundary}"; start="<{root_content_id}>"'
-    )
-    return Package(content_type, tuple(segments))
+    return Package(codec.package_type(boundary, root_content_id), tuple(segments))
 
 
 def _check_writable(payloads: tuple[Payload, ...], root_content_id: str) -> None:
@@ -152,14 +152,15 @@ def forward(
     to guess `boundary` (`boundary_for`). Raises `LocalError` (InvalidText).
     """
     codec = codec_of(envelope.profile)
+    assert codec.routing_header_path is not None, "a hop of this profile adds no RoutingHeader"
     added = codec.write_routing_header(routing)
     document, charset = spliced(envelope.header, codec.routing_header_path, added)
     content = envelope.content
     return _package(
         document,
-        charset,
         content.payloads if isinstance(content, Message) else (),
-        version=codec.version,
+        codec,
+        charset=charset,
         boundary=boundary,
         root_content_id=root_content_id,
     )
@@ -196,9 +197,14 @@ class Decoder:
         self._limits = limits
         self._open_sink = open_sink
         self._admit = admit
-        self._boundary, self._start, self._version = read_package_type(content_type, limits)
-        self._declared = find_declared(self._version)
-        check_boundary(self._boundary)
+        boundary, self._start, self._version, header_type = read_package_type(content_type, limits)
+        self._frame = Frame(content_type, boundary, self._start, header_type)
+        self._declared = find_declared(header_type, self._version)
+        if boundary is not None:
+            check_boundary(boundary, fault_of(self._declared))
+        has_long_way = self._declared is not None and codec_of(self._declared).leaf is None
+        self._boundary = None if has_long_way else boundary
+        """None where no package has a short way."""
         self.is_admitted = False
         """Whether the header was read, and `admit` let it pass."""
         self._document: Document | None = None
@@ -229,8 +235,7 @@ class Decoder:
     def _long_way(self) -> Assembly:
         if self._assembly is None:
             self._assembly = Assembly(
-                self._boundary,
-                self._start,
+                self._frame,
                 self._declared,
                 self._limits,
                 Takers(self._open_sink, self._let_in),
@@ -241,6 +246,8 @@ class Decoder:
 
     def _read_whole(self, data: bytes) -> bool:
         """Read all of a package by the short way, or nothing. Raises what `admit` raises."""
+        if self._boundary is None:
+            return False
         parts = find_parts(data, self._boundary, self._limits)
         if parts is None:
             return False

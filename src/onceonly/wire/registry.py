@@ -7,6 +7,7 @@ documents are known.
 
 from functools import lru_cache
 
+from onceonly.message.errors import FaultCode
 from onceonly.message.profile import Profile
 from onceonly.wire import rm2000, rm2001
 from onceonly.wire.codec import Codec
@@ -15,10 +16,12 @@ _codecs: dict[Profile, Codec] = {}
 
 
 def register(codec: Codec) -> None:
-    """Offer a profile. Its name and the spelling of its version attribute must be its own."""
+    """Offer a profile. Its name, and what shows its packages to be of it, must be its own."""
     for other in _codecs.values():
         assert codec.profile.name != other.profile.name, "two profiles of one name"
-        assert codec.version_attribute != other.version_attribute, "two forms of one root"
+        if codec.header_type == other.header_type:
+            assert codec.version_attribute != other.version_attribute, "two forms of one root"
+            assert None not in (codec.version, other.version), "two forms of one media type"
     _codecs[codec.profile] = codec
     find_by_version.cache_clear()
 
@@ -49,6 +52,28 @@ def find_by_version(version: str) -> Profile | None:
     """The profile that reads this version."""
     found = (one.profile for one in _codecs.values() if one.versions.fullmatch(version))
     return next(found, None)
+
+
+def has_header_type(header_type: str, *, stands_alone: bool = False) -> bool:
+    """Whether a form has header documents of this media type, or has them without a frame."""
+    return any(
+        codec.header_type == header_type and (codec.stands_alone or not stands_alone)
+        for codec in _codecs.values()
+    )
+
+
+def find_by_type(header_type: str | None) -> Profile | None:
+    """The profile whose form this media type of the header says, without a version."""
+    for codec in _codecs.values():
+        if codec.header_type == header_type and codec.version is None:
+            return codec.profile
+    return None
+
+
+def fault_of(profile: Profile | None) -> FaultCode | None:
+    """The fault that refuses a package without a readable document, if the form has any."""
+    has_faults = profile is not None and _codecs[profile].has_faults
+    return FaultCode.CLIENT if has_faults else None
 
 
 register(rm2000.CODEC)

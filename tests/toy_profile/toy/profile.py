@@ -12,6 +12,7 @@ TOY = Profile(
     has_error_uri=True,
     header_decides_semantics=True,
     header_has_parameters=False,
+    header_names_semantics=True,
     response_acknowledges=False,
     has_failure_notices=False,
     has_accepting_intermediaries=False,
