@@ -34,10 +34,10 @@ INTRODUCTION = """# Conformance
 The four seeds and the standard ebXML Message Service 2.0 come down to {count} statements that can
 be tested. Each has a row: how binding the text is about it (MUST* is a plain fact without a key
 word), in which profile or under which policy it is shown, the project's ruling where texts
-contradict each other or leave a hole, the tests, and what they said when this page was written. What
-is not built says what it waits for: packages of the standard are read and written, and no gateway
-offers it yet. `make conformance` runs all tests and writes this page; the documentation cannot be
-built with a page that is older than the tests.
+contradict each other or leave a hole, the tests, and what they said when this page was written.
+What is not built says what it waits for: packages of the standard are read and written, and no
+gateway offers it yet. `make conformance` runs all tests and writes this page; the documentation
+cannot be built with a page that is older than the tests.
 
 {sums}
 """

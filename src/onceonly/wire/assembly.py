@@ -5,7 +5,8 @@ none, in words. Packages of which nothing has to be said go the short way of `en
 """
 
 from collections.abc import Callable, Iterator
-from typing import Final
+from hashlib import new
+from typing import TYPE_CHECKING, Final
 
 from onceonly.message.errors import ErrorCode, RemoteError, changed_error
 from onceonly.message.message import Message, Payload
@@ -23,11 +24,15 @@ from onceonly.wire.registry import (
     find_by_version,
     has_header_type,
 )
+from onceonly.wire.signature import DIGESTS, SHA256, Signature, UnreadableSignature
 from onceonly.wire.splitter import PartBegun, PartBytes, PartEnded, PartEvent, Splitter, in_part
 from onceonly.wire.transfer import Transfer, transfer_of
 from onceonly.wire.unframed import Unframed
 from onceonly.wire.version import check_same, profile_of
 from onceonly.wire.xml import Element, parse
+
+if TYPE_CHECKING:
+    from hashlib import _Hash as Hash
 
 _NOTHING_SAID: Final = Reference()
 
@@ -84,6 +89,11 @@ class Assembly:
         self._dropped = 0
         self._is_dropped = False
         """The part that is being read is not named, and is dropped."""
+        self._wanted: tuple[str, ...] = ()
+        """By which methods the signature has digests of the part that is being read."""
+        self._hashes: dict[str, Hash] = {}
+        """Those of them that its sink does not compute."""
+        self._digests: dict[str, dict[str, bytes]] = {}
 
     @property
     def about(self) -> About | None:
@@ -133,6 +143,8 @@ class Assembly:
             tuple(self._sinks),
             document.warnings,
             self._dropped,
+            document.signature,
+            self._digests,
         )
 
     def _as_cut(self, events: Iterator[PartEvent]) -> Iterator[PartEvent]:
@@ -214,12 +226,15 @@ class Assembly:
                 ErrorCode.MIME_PROBLEM,
                 "two parts with one Content-ID; expected is another for each of them",
             )
+        self._wanted = _wanted_of(document.signature, head.content_id)
         reference = self._names.get(head.content_id or "")
-        if reference is None and document.labels and self._drops(document):
+        if reference is None and document.labels and self._drops(document, head):
             self._dropped += 1
             self._is_dropped = True
+            self._hashes = {method: new(DIGESTS[method]) for method in self._wanted}
             return
         self._is_dropped = False
+        self._hashes = {method: new(DIGESTS[method]) for method in self._wanted if method != SHA256}
         if reference is None:
             raise RemoteError(
                 ErrorCode.MIME_PROBLEM,
@@ -237,12 +252,21 @@ class Assembly:
         self._documents[reference] = head.content_id
         self._sinks.append(self._takers.open_sink(head))
 
-    @staticmethod
-    def _drops(document: Document) -> bool:
+    def _drops(self, document: Document, head: PartHead) -> bool:
+        """Whether an unnamed part is dropped. Under a signature it must be signed (P7)."""
+        if isinstance(document.signature, Signature) and not self._wanted:
+            raise RemoteError(
+                ErrorCode.MIME_PROBLEM,
+                "a part that neither the Manifest nor the signature names; expected is none beside"
+                " those that were signed",
+                location=f"{names.CONTENT_ID_SCHEME}{head.content_id or ''}",
+            )
         return codec_of(document.profile).drops_unnamed_parts
 
     def _take(self, data: bytes) -> None:
         if self._document is not None:
+            for one in self._hashes.values():
+                one.update(data)
             if not self._is_dropped:
                 self._sinks[-1].write(data)
             return
@@ -270,11 +294,16 @@ class Assembly:
             header.learn(document, self._charset, self._declared, self._limits)
 
     def _end_payload(self, document: Document) -> None:
+        digests = {method: one.digest() for method, one in self._hashes.items()}
+        if self._wanted:
+            self._digests[self._head.content_id or ""] = digests
         if self._is_dropped:
             return
         content_type, content_id = self._head.content_type, self._head.content_id
         assert content_id is not None, "checked when the part began"
         size_bytes, digest = self._sinks[-1].close()
+        if SHA256 in self._wanted:
+            digests[SHA256] = bytes.fromhex(digest)
         named = self._names[content_id]
         said = document.references.get(named, _NOTHING_SAID)
         self._payloads.append(
@@ -290,6 +319,19 @@ class Assembly:
                 said.schemas,
             )
         )
+
+
+def _wanted_of(
+    signature: Signature | UnreadableSignature | None, content_id: str | None
+) -> tuple[str, ...]:
+    """By which methods a signature has digests of a part."""
+    if content_id is None or not isinstance(signature, Signature):
+        return ()
+    return tuple(
+        digest.method
+        for digest in signature.payloads
+        if content_id in content_ids_of(digest.uri[len(names.CONTENT_ID_SCHEME) :])
+    )
 
 
 def _names_of(document: Document) -> dict[str, str]:

@@ -8,12 +8,13 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from onceonly.message.message import RoutingHeader
+from onceonly.message.message import Payload, RoutingHeader
 from onceonly.message.profile import Profile
 from onceonly.message.signals import SoapFault
 from onceonly.wire import names
 from onceonly.wire.document import About, Content, Document
 from onceonly.wire.limits import Limits
+from onceonly.wire.signature import EnvelopeSigning
 from onceonly.wire.xml import Element
 
 
@@ -61,6 +62,9 @@ class Codec:
     message. Raises `RemoteError` (OtherXml)."""
     write_fault: Callable[[SoapFault], str] | None = None
     """The document of a SOAP Fault. Raises `LocalError` (InvalidText)."""
+    sign: Callable[[str, tuple[Payload, ...], EnvelopeSigning], str] | None = None
+    """The document of `write` with a signature over it and these payloads. None: the form has no
+    signatures."""
     leaf: re.Pattern[str] | None = None
     """Finds the texts of a document that may be another in the next one of its layout
     (`template.leaf_pattern`): all but those by which `read` tells what the document is. Without it

@@ -8,6 +8,7 @@ from onceonly.message.profile import Profile
 from onceonly.message.signals import Acknowledgment, ErrorEntry, ErrorSignal, Inquiry, Signal
 from onceonly.message.word import Word, field
 from onceonly.wire import names
+from onceonly.wire.signature import Signature, UnreadableSignature
 
 Content = Message | Signal
 """What a package is: a business message or one of the signals."""
@@ -35,6 +36,8 @@ class Document(Word):
     """More about a document, by content id, where the Manifest says more."""
     warnings: tuple[ErrorEntry, ...] = ()
     """Errors of severity Warning that came with a message or an acknowledgement (`ebms-2.0`)."""
+    signature: Signature | UnreadableSignature | None = None
+    """What it says, without trust."""
 
 
 class PayloadSink(Protocol):
@@ -64,6 +67,10 @@ class Envelope(Word):
     """As in `Document`."""
     dropped_parts: int = 0
     """Parts that the Manifest does not name (`Codec.drops_unnamed_parts`)."""
+    signature: Signature | UnreadableSignature | None = None
+    """As in `Document`."""
+    part_digests: dict[str, dict[str, bytes]] = field(default_factory=dict)
+    """Of each part that the signature names, by Content-ID and method, its digests."""
 
 
 class About(Word):

@@ -33,6 +33,7 @@ from onceonly.wire.mime import (
 )
 from onceonly.wire.package_type import read_package_type
 from onceonly.wire.registry import codec_of, fault_of, find_by_version
+from onceonly.wire.signature import EnvelopeSigning
 from onceonly.wire.splice import spliced
 from onceonly.wire.splitter import check_boundary
 from onceonly.wire.whole import Part, find_header_type, find_parts
@@ -74,6 +75,7 @@ def encode(
     profile: Profile,
     boundary: str,
     root_content_id: str,
+    signing: EnvelopeSigning | None = None,
 ) -> Package:
     """The package that carries `content` over one hop. Pure: same values give the same bytes.
 
@@ -82,8 +84,12 @@ def encode(
     that the wire cannot carry, SemanticsNotOnWire, ReservedService.
     """
     codec = codec_of(profile)
-    document = codec.write(content, routing).encode()
+    text = codec.write(content, routing)
     payloads = content.payloads if isinstance(content, Message) else ()
+    if signing is not None:
+        assert codec.sign is not None, "the profile has no signatures"
+        text = codec.sign(text, payloads, signing)
+    document = text.encode()
     if codec.stands_alone and not payloads:
         return Package(codec.part_type(codec.charset), (document,))
     # No line of the document begins with two hyphens, so the boundary cannot occur in it.

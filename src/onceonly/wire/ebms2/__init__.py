@@ -6,7 +6,7 @@ from typing import Final
 from onceonly.message.profile import Profile
 from onceonly.wire import soap
 from onceonly.wire.codec import Codec
-from onceonly.wire.ebms2 import reading, writing
+from onceonly.wire.ebms2 import reading, signing, writing
 from onceonly.wire.ebms2.names import HEADER_TYPE
 
 CODEC: Final = Codec(
@@ -25,4 +25,5 @@ CODEC: Final = Codec(
     drops_unnamed_parts=True,
     find_fault=soap.find_fault,
     write_fault=soap.write_fault,
+    sign=signing.sign,
 )

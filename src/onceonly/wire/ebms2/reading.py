@@ -31,6 +31,7 @@ from onceonly.message.signals import (
     Signal,
     SignalHeader,
 )
+from onceonly.message.word import changed
 from onceonly.wire import names
 from onceonly.wire.document import About, Document
 from onceonly.wire.ebms2 import names as own
@@ -43,6 +44,7 @@ from onceonly.wire.extension import read_ack_status
 from onceonly.wire.fields import checked_word, find_boolean
 from onceonly.wire.limits import Limits
 from onceonly.wire.reading import refuse_manifest
+from onceonly.wire.signature import find_signature
 from onceonly.wire.soap import find_fault, read_envelope, refused
 from onceonly.wire.timestamp import read_timestamp
 from onceonly.wire.xml import Element
@@ -71,12 +73,14 @@ def read(root: Element, limits: Limits) -> Document:
     header = read_header(element, limits)
     check_versions(sections)
     try:
-        return _read_sections(header, sections, envelope.header, limits)
+        document = _read_sections(header, sections, envelope.header, limits)
     except RemoteError as error:
         # The schema has these values, so that a wrong one makes the document none (§7).
         if error.code is ErrorCode.VALUE_NOT_RECOGNIZED:
             raise changed_error(error, code=ErrorCode.OTHER_XML) from error
         raise
+    signature = find_signature(root)
+    return document if signature is None else changed(document, signature=signature)
 
 
 def _read_sections(
