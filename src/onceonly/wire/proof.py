@@ -117,7 +117,8 @@ def check_value(certificate: bytes, signature: Signature, signed_info: bytes) ->
         if isinstance(key, rsa.RSAPublicKey):
             hash_ = _HASHES[RSA[signature.method]]
             key.verify(signature.value, signed_info, padding.PKCS1v15(), hash_)
-        elif isinstance(key, ec.EllipticCurvePublicKey):
+        else:
+            assert isinstance(key, ec.EllipticCurvePublicKey), "its method has no other"
             pair = _from_pair(signature.value, (key.curve.key_size + 7) // 8)
             key.verify(pair, signed_info, ec.ECDSA(_HASHES[ECDSA[signature.method]]))
     except InvalidSignature as error:

@@ -201,6 +201,32 @@ def test_two_of_one_block_or_one_in_the_wrong_place_is_a_fault(document):
     assert fault_of(document) is FaultCode.CLIENT
 
 
+@pytest.mark.parametrize("actor", [NEXT, NEXT_MSH, f" {NEXT} "])
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("<eb:To>", "<eb:To ACTOR>"),
+        (TIME, f"{TIME}<eb:RefToMessageId ACTOR>m-7</eb:RefToMessageId>"),
+        (TIME, f"{TIME}<eb:TimeToLive ACTOR>2002-05-01T10:00:00Z</eb:TimeToLive>"),
+        (ELIMINATION, "<eb:DuplicateElimination ACTOR/>"),
+        ("<eb:Reference ", "<eb:Reference ACTOR "),
+        (
+            ACK_REQUESTED,
+            ACK_REQUESTED.replace("/>", '><x:y xmlns:x="urn:x" ACTOR/></eb:AckRequested>'),
+        ),
+        ("<SOAP:Body>", "<SOAP:Body ACTOR>"),
+        ("<SOAP:Header>", "<SOAP:Header ACTOR>"),
+        ("<SOAP:Envelope ", "<SOAP:Envelope ACTOR "),
+        ("</SOAP:Envelope>", '<x:y xmlns:x="urn:x" ACTOR/></SOAP:Envelope>'),
+    ],
+    ids=range(10),
+)
+def test_nothing_inside_of_a_block_is_outside_of_the_signature(old, new, actor):
+    """The filter leaves out any element with this actor, so nothing there is believed (S1)."""
+    document = edited((old, new.replace("ACTOR", f'SOAP:actor="{actor}"')))
+    assert fault_of(document) is FaultCode.CLIENT
+
+
 def test_a_message_header_for_somebody_else_is_none():
     document = edited(("<eb:MessageHeader", '<eb:MessageHeader SOAP:actor="urn:else"'))
     assert fault_of(document) is FaultCode.CLIENT

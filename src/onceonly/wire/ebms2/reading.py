@@ -64,7 +64,7 @@ def read(root: Element, limits: Limits) -> Document:
     Inconsistent, NotSupported, MimeProblem with a location, and MessageTooLarge past a limit.
     """
     envelope = read_envelope(root)
-    sections = sections_of(envelope)
+    sections = sections_of(root, envelope)
     element = sections.blocks.get("MessageHeader")
     if element is None:
         is_fault = find_fault(root) is not None
@@ -362,7 +362,7 @@ def _read_status(header: SignalHeader, element: Element) -> Report:
 def salvage(root: Element, limits: Limits) -> About:
     """What can be known about the sender of a refused document. Never raises."""
     try:
-        element = sections_of(read_envelope(root)).blocks.get("MessageHeader")
+        element = sections_of(root, read_envelope(root)).blocks.get("MessageHeader")
     except RemoteError:
         element = None
     return salvage_header(element, limits)

@@ -3,6 +3,8 @@
 Implements the processing rules of `ebms2.md` §5. Two blocks of one kind for one actor, an element
 in the wrong place, and an element for the next MSH that speaks for the From Party are refused and
 not skipped: another reader of the same bytes might take them for the real ones (attacks S1, S2).
+What is for the next MSH is outside of every signature that has the filter, wherever it stands, so
+that a block of the Header alone may say so (ruling R-32).
 """
 
 from onceonly.message.errors import ErrorCode, RemoteError
@@ -21,7 +23,7 @@ from onceonly.wire.soap import (
     not_understood,
     refused,
 )
-from onceonly.wire.xml import Element
+from onceonly.wire.xml import WHITE_SPACE, Element
 
 _END_ACTORS = (None, Actor.TO_PARTY_MSH.value)
 _HOP_ACTORS = (Actor.NEXT_MSH.value, NEXT_ACTOR)
@@ -44,8 +46,9 @@ class Sections(Word):
     signature: Element | None
 
 
-def sections_of(envelope: SoapEnvelope) -> Sections:
-    """The sections of the envelope. Raises `RemoteError` with a fault code."""
+def sections_of(root: Element, envelope: SoapEnvelope) -> Sections:
+    """The sections of the envelope under `root`. Raises `RemoteError` with a fault code."""
+    _refuse_inner_actors(root, envelope)
     blocks: dict[str, Element] = {}
     hop_blocks: dict[str, Element] = {}
     signature: Element | None = None
@@ -63,6 +66,20 @@ def sections_of(envelope: SoapEnvelope) -> Sections:
         elif block.must_understand and not element.tag.startswith(f"{{{EXTENSION}}}"):
             raise not_understood(block)
     return Sections(blocks, hop_blocks, _body_of(envelope.body), signature)
+
+
+def _refuse_inner_actors(root: Element, envelope: SoapEnvelope) -> None:
+    """Refuse the actor of the next MSH on anything but a block of the Header."""
+    blocks = {id(block.element) for block in envelope.blocks}
+    for element in root.iter():
+        actor = element.get(ACTOR)
+        if actor is None or id(element) in blocks:
+            continue
+        if actor.strip(WHITE_SPACE) in _HOP_ACTORS:
+            raise refused(
+                f"{quoted(name_of(element))} is for the next MSH and no block of the Header;"
+                " expected is that such blocks alone have this actor"
+            )
 
 
 def _take(
@@ -92,10 +109,6 @@ def _body_of(body: Element) -> dict[str, Element]:
             raise refused(
                 f"{quoted(name)} is in the Body, where it does not belong; expected is"
                 f" {' or '.join(own.BODY_ELEMENTS)}"
-            )
-        if element.get(ACTOR, "").strip() in _HOP_ACTORS:
-            raise refused(
-                f"{name} is for the next MSH; expected is a Body for the To Party, without an actor"
             )
         if name in found:
             raise refused(f"{name} twice in the Body; expected is one at most")
