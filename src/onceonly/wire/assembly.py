@@ -5,6 +5,7 @@ none, in words. Packages of which nothing has to be said go the short way of `en
 """
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from hashlib import new
 from typing import TYPE_CHECKING, Final
 
@@ -22,6 +23,7 @@ from onceonly.wire.registry import (
     fault_of,
     find_by_type,
     find_by_version,
+    forget_with,
     has_header_type,
 )
 from onceonly.wire.signature import DIGESTS, SHA256, Signature, UnreadableSignature
@@ -353,6 +355,7 @@ def _names_of(document: Document) -> dict[str, str]:
     return found
 
 
+@lru_cache(maxsize=64)
 def find_declared(header_type: str | None, version: str | None) -> Profile | None:
     """The profile of the type and the version that a package says, if it does.
 
@@ -362,3 +365,6 @@ def find_declared(header_type: str | None, version: str | None) -> Profile | Non
     if profile is not None or version is None:
         return profile
     return find_by_version(version) or profile_of(version)
+
+
+forget_with(find_declared.cache_clear)

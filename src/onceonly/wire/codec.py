@@ -74,16 +74,3 @@ class Codec:
     def has_faults(self) -> bool:
         """Whether a refusal that no message can tell is a SOAP Fault."""
         return self.write_fault is not None
-
-    def part_type(self, charset: str) -> str:
-        """The Content-Type of a header part in this encoding."""
-        version = "" if self.version is None else f'; version="{self.version}"'
-        return f'{self.header_type}{version}; charset="{charset}"'
-
-    def package_type(self, boundary: str, root_content_id: str) -> str:
-        """The Content-Type of a package."""
-        version = "" if self.version is None else f'; version="{self.version}"'
-        return (
-            f'{names.PACKAGE_TYPE}; type="{self.header_type}"{version}; boundary="{boundary}";'
-            f' start="<{root_content_id}>"'
-        )

@@ -11,6 +11,7 @@ profile reads and writes the document; `splitter` and `mime` cut the bytes.
 
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Final
 
 from onceonly.message.errors import LocalError
@@ -18,7 +19,7 @@ from onceonly.message.message import Message, Payload, RoutingHeader
 from onceonly.message.package import Package
 from onceonly.message.profile import Profile
 from onceonly.message.word import changed
-from onceonly.wire import header
+from onceonly.wire import header, names
 from onceonly.wire.assembly import Assembly, Frame, Takers, find_declared
 from onceonly.wire.codec import Codec
 from onceonly.wire.document import About, Content, Document, Envelope, PayloadSink, about
@@ -32,7 +33,7 @@ from onceonly.wire.mime import (
     is_content_id,
 )
 from onceonly.wire.package_type import read_package_type
-from onceonly.wire.registry import codec_of, fault_of, find_by_version
+from onceonly.wire.registry import codec_of, fault_of, find_by_version, has_short_way
 from onceonly.wire.signature import EnvelopeSigning
 from onceonly.wire.splice import spliced
 from onceonly.wire.splitter import check_boundary
@@ -91,7 +92,7 @@ def encode(
         text = codec.sign(text, payloads, signing)
     document = text.encode()
     if codec.stands_alone and not payloads:
-        return Package(codec.part_type(codec.charset), (document,))
+        return Package(_types_of(codec, codec.charset)[0], (document,))
     # No line of the document begins with two hyphens, so the boundary cannot occur in it.
     return _package(
         document,
@@ -115,7 +116,8 @@ def _package(
     if not is_boundary(boundary):
         raise LocalError("InvalidText", "not a boundary of RFC 2046")
     _check_writable(payloads, root_content_id)
-    head = _part_head(codec.part_type(charset), root_content_id)
+    part_type, package_type = _types_of(codec, charset)
+    head = _part_head(part_type, root_content_id)
     before = f"--{boundary}\r\n{head}".encode() + document
     segments = []
     for payload in payloads:
@@ -123,7 +125,18 @@ def _package(
         segments.append(before + f"\r\n--{boundary}\r\n{head}".encode())
         before = b""
     segments.append(before + f"\r\n--{boundary}--\r\n".encode())
-    return Package(codec.package_type(boundary, root_content_id), tuple(segments))
+    content_type = f'{package_type}; boundary="{boundary}"; start="<{root_content_id}>"'
+    return Package(content_type, tuple(segments))
+
+
+@lru_cache(maxsize=64)
+def _types_of(codec: Codec, charset: str) -> tuple[str, str]:
+    """The Content-Type of a header part, and that of a package without boundary and start."""
+    version = "" if codec.version is None else f'; version="{codec.version}"'
+    return (
+        f'{codec.header_type}{version}; charset="{charset}"',
+        f'{names.PACKAGE_TYPE}; type="{codec.header_type}"{version}',
+    )
 
 
 def _check_writable(payloads: tuple[Payload, ...], root_content_id: str) -> None:
@@ -204,12 +217,11 @@ class Decoder:
         self._open_sink = open_sink
         self._admit = admit
         boundary, self._start, self._version, header_type = read_package_type(content_type, limits)
-        self._frame = Frame(content_type, boundary, self._start, header_type)
+        self._frame = content_type, boundary, self._start, header_type
         self._declared = find_declared(header_type, self._version)
         if boundary is not None:
             check_boundary(boundary, fault_of(self._declared))
-        has_long_way = self._declared is not None and codec_of(self._declared).leaf is None
-        self._boundary = None if has_long_way else boundary
+        self._boundary = boundary if has_short_way(self._declared) else None
         """None where no package has a short way."""
         self.is_admitted = False
         """Whether the header was read, and `admit` let it pass."""
@@ -241,7 +253,7 @@ class Decoder:
     def _long_way(self) -> Assembly:
         if self._assembly is None:
             self._assembly = Assembly(
-                self._frame,
+                Frame(*self._frame),
                 self._declared,
                 self._limits,
                 Takers(self._open_sink, self._let_in),

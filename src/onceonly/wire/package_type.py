@@ -15,7 +15,7 @@ from onceonly.message.printable import quoted
 from onceonly.wire import names
 from onceonly.wire.limits import Limits
 from onceonly.wire.mime import checked_content_id, parse_media_type
-from onceonly.wire.registry import fault_of, find_by_type, has_header_type
+from onceonly.wire.registry import fault_of, find_by_type, forget_with, has_header_type
 
 PACKAGE_TYPE: Final = f'{names.PACKAGE_TYPE}; type="{names.HEADER_TYPE}"'
 """Without version, boundary and start."""
@@ -44,9 +44,8 @@ def read_package_type(content_type: str, limits: Limits) -> PackageType:
         known = _known_package_type(tuple(pieces), limits)
         if known is not None:
             boundary, start, version, header_type = known
-            if header_type is None or has_header_type(header_type):
-                begin = None if start is None else values[start]
-                return values[boundary], begin, version, header_type
+            begin = None if start is None else values[start]
+            return values[boundary], begin, version, header_type
     return parse_package_type(content_type, limits)
 
 
@@ -71,6 +70,9 @@ def _known_package_type(
         of_start = None if start is None else marks.index(start)
         found.append((marks.index(boundary), of_start, version, header_type))
     return found[0] if found[0] == found[1] else None
+
+
+forget_with(_known_package_type.cache_clear)
 
 
 def parse_package_type(content_type: str, limits: Limits) -> PackageType:

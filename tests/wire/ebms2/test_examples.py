@@ -11,7 +11,6 @@ from ebms2_samples import (
     MESSAGE,
     ORDER,
     PAYLOAD,
-    PLAIN_TYPE,
     SCHEMAS,
     SELLER,
     SIGNAL,
@@ -490,4 +489,3 @@ def test_a_fault_of_ours_has_an_actor_and_details_where_it_has_them():
 
 def test_no_hop_leaves_anything_in_a_document():
     assert ebms2.CODEC.write_routing_header(HOP) == ""
-    assert ebms2.CODEC.part_type("UTF-8") == PLAIN_TYPE
