@@ -38,6 +38,7 @@ from onceonly.wire import ebms2, registry
 from onceonly.wire.envelope import Decoder
 from onceonly.wire.header_digest import header_digest
 from onceonly.wire.limits import Limits
+from onceonly.wire.mail import framed, mail_pieces, mail_size_bytes
 from onceonly.wire.unframed import Unframed
 
 ENCODERS = {"base64": base64.encodebytes, "quoted-printable": quopri.encodestring}
@@ -239,10 +240,23 @@ def test_a_package_past_a_limit_is_too_large(limits, content_type):
     assert refused.value.code is ErrorCode.MESSAGE_TOO_LARGE
 
 
-def test_nothing_that_we_write_is_encoded_for_transfer():
-    """Over HTTP; a mail is another matter."""
-    package = written(changed(MESSAGE, payloads=(payload(PAYLOAD),)))
-    assert b"Transfer-Encoding" not in joined(package, [PAYLOAD])
+@pytest.mark.statement("E2-13")
+@pytest.mark.parametrize("datas", [(), (PAYLOAD,), (b"\x00\xff" * 100, PAYLOAD)], ids=range(3))
+def test_nothing_is_encoded_for_transfer_but_every_part_of_a_mail(datas):
+    """A document that stands alone gets a frame, since the head of a mail says no encoding."""
+    parts = tuple(payload(data, f"part-{n}") for n, data in enumerate(datas))
+    package = written(changed(MESSAGE, payloads=parts))
+    assert b"Transfer-Encoding" not in joined(package, datas)
+    as_mail = framed(package)
+    mail = b"".join(mail_pieces(as_mail, [[data] for data in datas]))
+    assert len(mail) == mail_size_bytes(as_mail, parts)
+    assert mail.count(b"Content-Transfer-Encoding: base64\r\n") == 1 + len(datas)
+    assert mail.isascii()
+    by_mail = decode(mail, as_mail.content_type)
+    by_post = decode(joined(package, datas), package.content_type)
+    assert (by_mail.content, collected(by_mail)) == (by_post.content, list(datas))
+    assert by_mail.header == by_post.header
+    assert framed(as_mail) is as_mail
 
 
 def test_an_unframed_package_that_is_empty_still_is_one_part():
