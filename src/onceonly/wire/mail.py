@@ -60,7 +60,8 @@ def mail_pieces(package: Package, payloads: Iterable[Iterable[bytes]]) -> Iterat
     """The mail body of `package`, in pieces of at most 156 KiB and the segments around them.
 
     `payloads` gives the bytes of each payload in pieces of any size. The Content-Type of the mail
-    is that of the package, which is a framed one. Raises `LocalError` (InvalidText) for a type that no line can hold.
+    is that of the package, which is a `framed` one. Raises `LocalError` (InvalidText) for a type
+    that no line can hold.
     """
     segments = _mail_segments(package)
     yield segments[0]
