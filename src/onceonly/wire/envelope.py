@@ -14,10 +14,11 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Final
 
-from onceonly.message.errors import LocalError
+from onceonly.message.errors import LocalError, RemoteError
 from onceonly.message.message import Message, Payload, RoutingHeader
 from onceonly.message.package import Package
 from onceonly.message.profile import Profile
+from onceonly.message.signals import SoapFault
 from onceonly.message.word import changed
 from onceonly.wire import header, names
 from onceonly.wire.assembly import Assembly, Frame, Takers, find_declared
@@ -31,13 +32,21 @@ from onceonly.wire.mime import (
     content_ids_of,
     is_boundary,
     is_content_id,
+    parse_media_type,
 )
 from onceonly.wire.package_type import read_package_type
-from onceonly.wire.registry import codec_of, fault_of, find_by_version, has_short_way
+from onceonly.wire.registry import (
+    codec_of,
+    fault_of,
+    find_by_type,
+    find_by_version,
+    has_short_way,
+)
 from onceonly.wire.signature import EnvelopeSigning
 from onceonly.wire.splice import spliced
 from onceonly.wire.splitter import check_boundary
 from onceonly.wire.whole import Part, find_header_type, find_parts
+from onceonly.wire.xml import parse
 
 __all__ = [
     "About",
@@ -50,6 +59,8 @@ __all__ = [
     "PayloadSink",
     "boundary_for",
     "encode",
+    "encode_fault",
+    "find_fault",
     "forward",
 ]
 
@@ -102,6 +113,29 @@ def encode(
         boundary=boundary,
         root_content_id=root_content_id,
     )
+
+
+def encode_fault(fault: SoapFault, profile: Profile) -> Package:
+    """The package that answers one that no message can be answered to (`Codec.has_faults`).
+
+    Raises `LocalError` (InvalidText).
+    """
+    codec = codec_of(profile)
+    assert codec.write_fault is not None, "the profile has no faults"
+    return Package(_types_of(codec, codec.charset)[0], (codec.write_fault(fault).encode(),))
+
+
+def find_fault(content_type: str, body: bytes, limits: Limits = DEFAULT) -> SoapFault | None:
+    """The fault that an answer is; None for every other answer, whatever it is. Never raises."""
+    try:
+        media_type = parse_media_type(content_type, limits)
+        profile = find_by_type(media_type.essence)
+        codec = None if profile is None else codec_of(profile)
+        if codec is None or codec.find_fault is None:
+            return None
+        return codec.find_fault(parse(body, media_type.parameters.get("charset"), limits))
+    except RemoteError:
+        return None
 
 
 def _package(

@@ -48,12 +48,13 @@ from onceonly.message.signals import (
     ErrorSignal,
     Inquiry,
     Report,
+    SoapFault,
 )
 from onceonly.message.word import changed
 from onceonly.wire import ebms2
 from onceonly.wire.document import About
 from onceonly.wire.ebms2.verdicts import REFERENCES_MAX
-from onceonly.wire.envelope import Decoder
+from onceonly.wire.envelope import Decoder, encode_fault, find_fault
 from onceonly.wire.limits import DEFAULT
 from onceonly.wire.soap import FAULT_DETAILS_MAX
 from onceonly.wire.xml import parse
@@ -313,6 +314,34 @@ def test_a_fault_without_a_code_is_refused():
 
 def test_an_envelope_without_a_fault_has_none():
     assert fault_in("") is None
+
+
+FAULT = SoapFault(code=FaultCode.CLIENT, code_text="Client", text="no")
+
+
+def test_an_answer_that_is_a_fault_is_found():
+    package = encode_fault(FAULT, Profile.EBMS_2_0)
+    assert package.content_type == PLAIN_TYPE
+    (document,) = package.segments
+    for content_type in (PLAIN_TYPE, "text/xml", "TEXT/XML; charset=utf-8"):
+        assert find_fault(content_type, document) == FAULT
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body"),
+    [
+        ("text/xml", DOCUMENT.encode()),
+        ("text/xml", b"<not xml"),
+        ("text/xml", b""),
+        ("text/xml", b"<html/>"),
+        ("text/html", b"<html/>"),
+        ("nonsense", b""),
+        ("application/vnd.eb+xml", b""),
+    ],
+)
+def test_every_other_answer_is_none(content_type, body):
+    """A proxy's page, a message, or nothing: never an error."""
+    assert find_fault(content_type, body) is None
 
 
 def test_a_fault_is_no_message():
