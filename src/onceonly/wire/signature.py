@@ -8,7 +8,7 @@ nothing is evaluated: the XPath filter is recognised. Knows no keys (`proof`).
 import re
 from binascii import Error as Base64Error
 from binascii import a2b_base64
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from onceonly.message.errors import ErrorCode, RemoteError
@@ -25,7 +25,7 @@ from onceonly.wire.canonical import (
 from onceonly.wire.names import CONTENT_ID_SCHEME
 from onceonly.wire.soap import NAMESPACE as SOAP
 from onceonly.wire.soap import NEXT_ACTOR
-from onceonly.wire.xml import WHITE_SPACE, Element
+from onceonly.wire.xml import WHITE_SPACE, Element, plain_text
 
 NAMESPACE: Final = "http://www.w3.org/2000/09/xmldsig#"
 ENVELOPED: Final = f"{NAMESPACE}enveloped-signature"
@@ -371,7 +371,7 @@ def forms_of(document: bytes, root: Element, signature: Signature) -> Forms:
     are covered; MessageTooLarge.
     """
     methods = (signature.canonicalization, signature.envelope_method)
-    if any(method.with_comments for method in methods) and b"<!--" in document:
+    if any(method.with_comments for method in methods) and b"<!--" in plain_text(document):
         raise refused("comments are signed; expected is an envelope without them (§9.3)")
     if signature.filter_prefix is not None:
         (scope,) = scopes_of(document, _XPATH_PATH)
@@ -399,6 +399,20 @@ def reference_of(element: Element, text: str) -> SignedReference:
     _, digest = _read_digest(element)
     value = "".join((element.findtext(f"{{{NAMESPACE}}}DigestValue") or "").split())
     return SignedReference(digest.uri, digest.method, value, text)
+
+
+def is_evidence(ours: Iterable[SignedReference], theirs: Iterable[SignedReference]) -> bool:
+    """Whether an acknowledgement has just the references of the message that we signed (§9.7).
+
+    `ours` are those of the message (`forms_of`). Order and spelling do not count; one that is
+    missing, additional or different makes it no evidence, as in the replay of another one (S30).
+    Whether the acknowledgement is itself signed is another question.
+    """
+    return _said(ours) == _said(theirs)
+
+
+def _said(references: Iterable[SignedReference]) -> set[tuple[str, str, str]]:
+    return {(one.uri, one.digest_method, one.digest_value) for one in references}
 
 
 def covered(method: Method, *, is_filtered: bool) -> View:
