@@ -47,6 +47,12 @@ class DeliverySemantics(StrEnum):
         return DeliverySemantics.ONCE_AND_ONLY_ONCE
 
 
+# A header that asks for elimination alone is AtMostOnce; ExactlyOnce is never in a header.
+_ACKNOWLEDGED: Final = frozenset(
+    {DeliverySemantics.ONCE_AND_ONLY_ONCE, DeliverySemantics.EXACTLY_ONCE}
+)
+
+
 class ReliableMessagingMethod(StrEnum):
     """What makes the delivery reliable (seed 001 §1.2.4)."""
 
@@ -241,6 +247,16 @@ class Message(Word, kw_only=True):
         """The duplicate key (ruling R-01)."""
         pair = pair_of(self.from_ids[0], self.to_ids[0])
         return tuple.__new__(MessageKey, (*pair, self.message_id))
+
+    @property
+    def wants_ack(self) -> bool:
+        """Whether its header asks that the To Party acknowledges it (R-29)."""
+        return self.semantics in _ACKNOWLEDGED
+
+    @property
+    def is_eliminated(self) -> bool:
+        """Whether its header asks that repeats are suppressed, or acknowledged (R-29)."""
+        return self.semantics is not DeliverySemantics.BEST_EFFORT
 
     @property
     def size_bytes(self) -> int:

@@ -37,6 +37,9 @@ class Profile:
     header_names_semantics: bool
     """Headers have a word for the degree of reliability. Where they only ask for what it consists
     of, for an acknowledgement and for suppression, it is no part of the content (R-37)."""
+    acknowledges_on_request: bool
+    """A message is acknowledged only if its header asks for that (R-29); otherwise its degree of
+    reliability says it."""
     response_acknowledges: bool
     """A business response shows that its request arrived, and answers its repeats (seed 001 §1.3.3
     (8b) and (9))."""
@@ -57,6 +60,7 @@ Profile.RM_2000 = Profile(
     header_decides_semantics=True,
     header_has_parameters=False,
     header_names_semantics=True,
+    acknowledges_on_request=False,
     response_acknowledges=False,
     has_failure_notices=False,
     has_accepting_intermediaries=False,
@@ -68,6 +72,7 @@ Profile.RM_2001 = Profile(
     header_decides_semantics=False,
     header_has_parameters=True,
     header_names_semantics=True,
+    acknowledges_on_request=False,
     response_acknowledges=True,
     has_failure_notices=True,
     has_accepting_intermediaries=True,
@@ -79,6 +84,7 @@ Profile.EBMS_2_0 = Profile(
     header_decides_semantics=False,
     header_has_parameters=True,
     header_names_semantics=False,
+    acknowledges_on_request=True,
     response_acknowledges=False,
     has_failure_notices=True,
     has_accepting_intermediaries=True,

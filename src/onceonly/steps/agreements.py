@@ -175,7 +175,7 @@ def _renamed(message: Message, agreement: Agreement, terms: DeliveryTerms) -> Me
         message,
         from_ids=theirs,
         to_ids=ours,
-        semantics=terms.semantics.on_wire,
+        semantics=terms.header_semantics,
         leaves_semantics=False,
     )
 

@@ -170,7 +170,7 @@ def arrival_of(received: Received, mode: SyncReplyMode) -> Arrival:
     return Arrival(
         message.message_id,
         received.digests.payloads,
-        message.semantics,
+        message.wants_ack,
         message.timestamp_at,
         hop.sequence_number,
         message.time_to_live_at,
@@ -179,6 +179,7 @@ def arrival_of(received: Received, mode: SyncReplyMode) -> Arrival:
         message.delivery_receipt_requested,
         received.digests.header,
         stamp_of(message, hop.ack_requested),
+        message.is_eliminated,
     )
 
 

@@ -13,6 +13,7 @@ TOY = Profile(
     header_decides_semantics=True,
     header_has_parameters=False,
     header_names_semantics=True,
+    acknowledges_on_request=False,
     response_acknowledges=False,
     has_failure_notices=False,
     has_accepting_intermediaries=False,

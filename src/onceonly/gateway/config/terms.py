@@ -132,6 +132,7 @@ def terms_of(table: Table) -> DeliveryTerms:
     terms = DeliveryTerms(
         semantics=semantics,
         is_numbered=profile.is_numbered,
+        acknowledges_on_request=profile.acknowledges_on_request,
         window=window_of(table, profile),
         method=method,
         timeout_s=table["timeout"],
@@ -391,6 +392,7 @@ def route_terms_of(table: Table) -> DeliveryTerms:
             table.refuse(key, "is not for a relay, which never sends again; legal: with accept")
     terms = DeliveryTerms(
         is_numbered=profile.is_numbered,
+        acknowledges_on_request=profile.acknowledges_on_request,
         window=window_of(table, profile),
         timeout_s=table["timeout"],
         retries=RETRIES if table["retries"] is None else table["retries"],

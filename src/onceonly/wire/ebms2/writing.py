@@ -14,7 +14,6 @@ from onceonly.message.message import (
     AcknowledgmentElement,
     AckRequested,
     Actor,
-    DeliverySemantics,
     Message,
     MessageOrder,
     Payload,
@@ -55,13 +54,6 @@ _BLOCK: Final = f'eb:version="{own.VERSION}" SOAP:mustUnderstand="1"'
 _SYNC_REPLY: Final = f'  <eb:SyncReply {_BLOCK} SOAP:actor="{NEXT_ACTOR}"/>\r\n'
 _LANGUAGE: Final = 'xml:lang="en-GB"'
 
-_ELIMINATED: Final = frozenset(DeliverySemantics) - {DeliverySemantics.BEST_EFFORT}
-"""Degrees that ask for DuplicateElimination (`ebms2.md` §1)."""
-_ACKNOWLEDGED: Final = frozenset(
-    {DeliverySemantics.ONCE_AND_ONLY_ONCE, DeliverySemantics.EXACTLY_ONCE}
-)
-"""Degrees that ask for an acknowledgement."""
-
 
 def write(content: Content, _routing: RoutingHeader) -> str:
     """The envelope of `content`, with CRLF line ends; nothing in it is of a hop.
@@ -93,7 +85,7 @@ def _message_header(message: Message) -> str:
         raise LocalError("ReservedService", f"{own.SERVICE} is for signals")
     is_eliminated = message.duplicate_elimination
     if is_eliminated is None:
-        is_eliminated = message.semantics in _ELIMINATED
+        is_eliminated = message.is_eliminated
     (description,) = escaped((message.description,))
     rest = "   <eb:DuplicateElimination/>\r\n" if is_eliminated else ""
     if description:
@@ -110,8 +102,7 @@ def _message_header(message: Message) -> str:
 def _message_blocks(message: Message) -> tuple[str, ...]:
     requested = message.ack_requested
     if requested is None:
-        is_asked = message.semantics in _ACKNOWLEDGED
-        requested = AckRequested.UNSIGNED if is_asked else AckRequested.NONE
+        requested = AckRequested.UNSIGNED if message.wants_ack else AckRequested.NONE
     is_sync = message.sync_reply_mode not in (None, SyncReplyMode.NONE)
     return (
         _order(message.order),
