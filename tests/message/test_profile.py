@@ -16,6 +16,7 @@ def test_the_rules_of_both_texts_are_these() -> None:
         {
             "name": "rm-2000",
             "is_numbered": True,
+            "has_routing_headers": True,
             "has_error_uri": True,
             "header_decides_semantics": True,
             "header_has_parameters": False,
@@ -28,6 +29,7 @@ def test_the_rules_of_both_texts_are_these() -> None:
         {
             "name": "rm-2001",
             "is_numbered": False,
+            "has_routing_headers": True,
             "has_error_uri": False,
             "header_decides_semantics": False,
             "header_has_parameters": True,

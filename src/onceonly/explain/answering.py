@@ -426,7 +426,7 @@ def _with_pair(received: Received, pair: ReceivingPair) -> Before:
 
 def _other_stores(received: Received, at: int) -> Iterator[tuple[str, Before]]:
     """What a store may hold that changes the answer."""
-    message, number = received.admitted.message, received.admitted.hop.sequence_number
+    message, number = received.admitted.message, received.admitted.sequence_number
 
     def with_other_content(txn: Transaction) -> None:
         txn.add_inbound(

@@ -26,6 +26,9 @@ class Profile:
     """The name in configuration, journal and API."""
     is_numbered: bool
     """Reliable messages carry SequenceNumbers, one in flight per pair (seed 000 §2.1.3)."""
+    has_routing_headers: bool
+    """Each hop adds a RoutingHeader, which names both MSHs, and signals go from MSH to MSH. Without
+    them the header asks for all there is, and signals go from party to party."""
     has_error_uri: bool
     """Each RoutingHeader names an ErrorURI (seed 000 §2.2.2)."""
     header_decides_semantics: bool
@@ -35,8 +38,9 @@ class Profile:
     """Headers name further agreed parameters: TimeToLive, syncReplyMode, the method, and which
     acknowledgement and receipt are asked for (seed 001 §1.2). What they leave out is as agreed."""
     header_names_semantics: bool
-    """Headers have a word for the degree of reliability. Where they only ask for what it consists
-    of, for an acknowledgement and for suppression, it is no part of the content (R-37)."""
+    """Headers have words for the degree of reliability and for syncReplyMode. Where they only ask
+    for what these consist of, for an acknowledgement, for suppression, for an answer at once, the
+    degree is no part of the content (R-37)."""
     acknowledges_on_request: bool
     """A message is acknowledged only if its header asks for that (R-29); otherwise its degree of
     reliability says it."""
@@ -56,6 +60,7 @@ class Profile:
 Profile.RM_2000 = Profile(
     name="rm-2000",
     is_numbered=True,
+    has_routing_headers=True,
     has_error_uri=True,
     header_decides_semantics=True,
     header_has_parameters=False,
@@ -68,6 +73,7 @@ Profile.RM_2000 = Profile(
 Profile.RM_2001 = Profile(
     name="rm-2001",
     is_numbered=False,
+    has_routing_headers=True,
     has_error_uri=False,
     header_decides_semantics=False,
     header_has_parameters=True,
@@ -80,6 +86,7 @@ Profile.RM_2001 = Profile(
 Profile.EBMS_2_0 = Profile(
     name="ebms-2.0",
     is_numbered=False,
+    has_routing_headers=False,
     has_error_uri=False,
     header_decides_semantics=False,
     header_has_parameters=True,

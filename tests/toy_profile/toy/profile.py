@@ -9,6 +9,7 @@ from onceonly.message.profile import Profile
 TOY = Profile(
     name="toy",
     is_numbered=False,
+    has_routing_headers=True,
     has_error_uri=True,
     header_decides_semantics=True,
     header_has_parameters=False,

@@ -384,6 +384,8 @@ def _recovery(table: Table) -> RecoveryTerms:
 def route_terms_of(table: Table) -> DeliveryTerms:
     """The terms of the next hop of a `[[route]]`. Raises `ConfigurationError`."""
     profile: Profile = table["profile"]
+    if not profile.has_routing_headers:
+        table.refuse("profile", "has no RoutingHeaders, so that no route carries it yet")
     accepts = table["intermediary"] == Intermediary.ACCEPT
     if accepts:
         _check_accepting(table, profile)

@@ -252,8 +252,11 @@ class Receiver:
     def _why_unfit(
         self, signal: Acknowledgment | ErrorSignal, profile: Profile, caller: Caller
     ) -> str:
-        if not isinstance(signal, Acknowledgment) or signal.element is None or signal.is_receipt:
+        if not isinstance(signal, Acknowledgment) or signal.is_receipt:
             return "fits no message of ours and its peer"
+        if signal.element is None:
+            is_of_hop = signal.next_element is not None
+            return _OF_THE_HOP if is_of_hop else "fits no message of ours and its peer"
         for reading in readings_by(caller, signal):
             assert isinstance(reading, Acknowledgment), "readings of one differ in their header"
             snapshot = self._desk.snapshot()
@@ -506,6 +509,9 @@ def _feed(decoder: Decoder, chunk: bytes, place: Place) -> None:
             decoder.feed(chunk[at:] if at else chunk)
 
 
+_OF_THE_HOP = (
+    "acknowledged by the next MSH for its hop; expected is the acknowledgement of the To Party"
+)
 _COME_AGAIN = "too much is open here; expected is the same once more, later"
 _NO_ROOM = "there is no room here, and nothing was stored; expected is the same once more, later"
 _HALF = "the body ended before its end; expected is the whole of it, once more"
