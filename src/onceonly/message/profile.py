@@ -47,6 +47,16 @@ class Profile:
     response_acknowledges: bool
     """A business response shows that its request arrived, and answers its repeats (seed 001 §1.3.3
     (8b) and (9))."""
+    has_timeout: bool
+    """The first wait for an answer is a Timeout of its own (seed 001 §1.3); without it the first
+    wait is a RetryInterval, as all others are."""
+    has_cancels: bool
+    """An MSH can be asked to cancel a message, to say how far its application is with it, and to
+    send a response again (seed 004 levels 3 and 5)."""
+    has_transient_errors: bool
+    """There is an error that asks for a pause: TransientError with MinRetrySecs (seed 000 §4.2)."""
+    has_receipts: bool
+    """The To Party can give delivery receipts (seed 001 §2.1.1)."""
     has_failure_notices: bool
     """There is a DeliveryFailure notice to the From Party (seed 001 §1.6, ruling R-14)."""
     has_accepting_intermediaries: bool
@@ -67,6 +77,10 @@ Profile.RM_2000 = Profile(
     header_names_semantics=True,
     acknowledges_on_request=False,
     response_acknowledges=False,
+    has_timeout=True,
+    has_cancels=True,
+    has_transient_errors=True,
+    has_receipts=False,
     has_failure_notices=False,
     has_accepting_intermediaries=False,
 )
@@ -80,6 +94,10 @@ Profile.RM_2001 = Profile(
     header_names_semantics=True,
     acknowledges_on_request=False,
     response_acknowledges=True,
+    has_timeout=True,
+    has_cancels=True,
+    has_transient_errors=True,
+    has_receipts=True,
     has_failure_notices=True,
     has_accepting_intermediaries=True,
 )
@@ -93,6 +111,10 @@ Profile.EBMS_2_0 = Profile(
     header_names_semantics=False,
     acknowledges_on_request=True,
     response_acknowledges=False,
+    has_timeout=False,
+    has_cancels=False,
+    has_transient_errors=False,
+    has_receipts=False,
     has_failure_notices=True,
     has_accepting_intermediaries=True,
 )

@@ -16,6 +16,10 @@ TOY = Profile(
     header_names_semantics=True,
     acknowledges_on_request=False,
     response_acknowledges=False,
+    has_timeout=True,
+    has_cancels=True,
+    has_transient_errors=True,
+    has_receipts=False,
     has_failure_notices=False,
     has_accepting_intermediaries=False,
 )

@@ -39,6 +39,19 @@ ONLY_2001 = (
 )
 """Parameters of seed 001 (§1.2), for headers that have them."""
 
+_NEEDS: tuple[tuple[str, str, str], ...] = (
+    ("timeout", "has_timeout", "has no Timeout: the first wait is a retry_interval, too"),
+    ("transient_retries", "has_transient_errors", "has no TransientError"),
+    ("delivery_receipt_requested", "has_receipts", "has no delivery receipts"),
+    ("delivery_receipt_provided", "has_receipts", "has no delivery receipts"),
+    ("response_choice", "response_acknowledges", "has responses that acknowledge nothing"),
+    ("response_within", "has_cancels", "has no question for a response"),
+    ("reports_processing", "has_cancels", "has no word for the state of the processing"),
+    ("reliable_messaging_method", "has_routing_headers", "has no such parameter"),
+    ("reliable_messaging_methods_supported", "has_routing_headers", "has no such parameter"),
+)
+"""For each key the trait of a profile without which it has no meaning, and why."""
+
 _OF_ACKNOWLEDGEMENTS = (
     "ack_requested",
     "sync_reply_mode",
@@ -129,13 +142,14 @@ def terms_of(table: Table) -> DeliveryTerms:
     _check_level(table)
     _check_recovery(table)
     _check_acknowledgements(table)
+    ack_requested = _ack_requested(table, profile, semantics)
     terms = DeliveryTerms(
         semantics=semantics,
         is_numbered=profile.is_numbered,
         acknowledges_on_request=profile.acknowledges_on_request,
         window=window_of(table, profile),
         method=method,
-        timeout_s=table["timeout"],
+        timeout_s=table["timeout"] if profile.has_timeout else table["retry_interval"],
         retries=_retries(table, semantics, method),
         retry_interval_s=table["retry_interval"],
         persist_duration_s=table["persist_duration"],
@@ -151,7 +165,7 @@ def terms_of(table: Table) -> DeliveryTerms:
         intermediary=intermediary,
         may_be_copied=may_be_copied(intermediary, table["send_to"], table["resend_to"]),
         notifies_failures=_notifies_failures(table, profile, semantics, method),
-        ack_requested=AckRequested(table["ack_requested"] or "None"),
+        ack_requested=ack_requested,
         ack_status=AckStatus(Assurance(table["ack_status"]), table["passed_on"]),
         sync_reply_mode=SyncReplyMode(table["sync_reply_mode"] or "none"),
         delivery_receipt_requested=AckRequested(table["delivery_receipt_requested"] or "None"),
@@ -208,6 +222,17 @@ def _check_profile(table: Table, profile: Profile) -> None:
     for key in ONLY_2001 if not profile.header_has_parameters else ():
         if table.is_given(key):
             table.refuse(key, "is a parameter of seed 001; legal: with profile = rm-2001")
+    for key, trait, reason in _NEEDS if profile.header_has_parameters else ():
+        if table.is_given(key) and not getattr(profile, trait):
+            table.refuse(key, f"is not for {profile.name}, which {reason}; legal: not given")
+    is_cancel = table["when_not_received"] in (Remedy.CANCEL, Remedy.NEW_VERSION)
+    if is_cancel and not profile.has_cancels:
+        table.refuse(
+            "when_not_received",
+            f"needs a cancel, which {profile.name} has not; legal: resend, wait",
+        )
+    if table["intermediary"] is not None and not profile.has_routing_headers:
+        table.refuse("intermediary", f"is not for {profile.name} yet, which has no RoutingHeaders")
     if table["intermediary"] == Intermediary.ACCEPT:
         _check_accepting(table, profile)
     if table["notify_failures"] and not profile.has_failure_notices:
@@ -315,6 +340,24 @@ def _check_remedy(table: Table, terms: DeliveryTerms) -> None:
         table.refuse(
             "round_trip", f"is longer than {verdict_s} s, after which the sender gives up (R-06)"
         )
+
+
+def _ack_requested(table: Table, profile: Profile, semantics: DeliverySemantics) -> AckRequested:
+    """As given; else none, or what the degree of reliability needs where the header asks for it."""
+    needs_one = profile.acknowledges_on_request and semantics in (
+        DeliverySemantics.ONCE_AND_ONLY_ONCE,
+        DeliverySemantics.EXACTLY_ONCE,
+    )
+    given: str | None = table["ack_requested"]
+    if given is None:
+        return AckRequested.UNSIGNED if needs_one else AckRequested.NONE
+    if given == AckRequested.NONE and needs_one:
+        table.refuse(
+            "ack_requested",
+            f"is None: {semantics.value} is acknowledged, and {profile.name} acknowledges only what"
+            " asks for it; legal: Unsigned",
+        )
+    return AckRequested(given)
 
 
 def _retries(
