@@ -1,4 +1,4 @@
-"""The profile ebMS 2.0, offered while a test of it runs; whole gateways are the other tests' own."""
+"""The profile ebMS 2.0, offered while a test of it runs."""
 
 import sys
 from collections.abc import Iterator
@@ -11,6 +11,7 @@ from onceonly.wire import registry
 from onceonly.wire.ebms2 import CODEC
 
 # Under --import-mode=importlib a test's neighbours are not importable by themselves.
+sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1] / "gateway"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "conformance"))
 

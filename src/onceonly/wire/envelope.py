@@ -37,6 +37,7 @@ from onceonly.wire.mime import (
 from onceonly.wire.package_type import read_package_type
 from onceonly.wire.registry import (
     codec_of,
+    codecs,
     fault_of,
     find_by_type,
     find_by_version,
@@ -115,13 +116,14 @@ def encode(
     )
 
 
-def encode_fault(fault: SoapFault, profile: Profile) -> Package:
+def encode_fault(fault: SoapFault, profile: Profile | None) -> Package:
     """The package that answers one that no message can be answered to (`Codec.has_faults`).
 
-    Raises `LocalError` (InvalidText).
+    `profile` is None where the package could not be read far enough to say it: then it is of the
+    first form that has faults. Raises `LocalError` (InvalidText).
     """
-    codec = codec_of(profile)
-    assert codec.write_fault is not None, "the profile has no faults"
+    codec = next(one for one in codecs() if one.has_faults and profile in (None, one.profile))
+    assert codec.write_fault is not None, "that is what it has"
     return Package(_types_of(codec, codec.charset)[0], (codec.write_fault(fault).encode(),))
 
 
