@@ -129,8 +129,9 @@ class PeerEbms2(Peer):
 
     async def say_signal(self, action: str, **fields: Any) -> Reply:
         """Post a signal of the MSH."""
+        message_id = fields.pop("message_id", None) or self.fresh_id("s")
         usual = {"service": MSH, "action": action, "eliminated": "", "blocks": ""}
-        return await self.post(self.parcel(self.fresh_id("s"), **{**usual, **fields}))
+        return await self.post(self.parcel(message_id, **{**usual, **fields}))
 
     async def say_acknowledgment(self, ref: str, **fields: Any) -> Reply:
         """Acknowledge a message of the gateway as the To Party."""
