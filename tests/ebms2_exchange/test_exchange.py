@@ -28,7 +28,7 @@ async def test_a_message_without_payload_is_delivered(tmp_path):
 
 
 async def test_the_acknowledgement_comes_in_the_answer(tmp_path):
-    async with two_parties(tmp_path, **EBMS, sync_reply_mode="signalsOnly") as parties:
+    async with two_parties(tmp_path, **EBMS, sync_reply_mode="mshSignalsOnly") as parties:
         message_id = await parties.submit(**ORDERING)
         await parties.delivered(message_id)
         await parties.seller.until_handed_over(message_id)

@@ -3,7 +3,7 @@
 import pytest
 from packages import Parcel
 from peer_ebms2 import ACK_REQUESTED, ELIMINATED, PLAIN_TYPE, SOAP, TO_PARTY, read, with_peer
-from two_parties import SELLER
+from two_parties import SELLER, submit
 
 from onceonly.message.event import Event
 
@@ -71,6 +71,21 @@ async def test_a_header_without_both_is_delivered_as_often_as_it_comes(tmp_path)
         assert not peer.has_unheard()
 
 
+@pytest.mark.statement("E2-73")
+async def test_at_least_once_is_acknowledged_for_each_copy_and_delivered_once(tmp_path):
+    """No header asks for elimination; what is acknowledged is eliminated all the same (R-29)."""
+    async with with_peer(tmp_path, delivery_semantics="AtLeastOnce") as (gateway, peer):
+        parcel = peer.parcel(M, eliminated="")
+        await peer.post(parcel)
+        await peer.post(parcel)
+        await peer.hear_several("Acknowledgment", 2)
+        await gateway.until_handed_over(M)
+        await submit(gateway, peer.party, service="urn:services:Ordering")
+        ours = await peer.hear("NewOrder")
+        assert b"AckRequested" in ours.body
+        assert b"DuplicateElimination" not in ours.body
+
+
 @pytest.mark.parametrize("said", ["AtMostOnce", "BestEffort"])
 async def test_a_header_that_asks_for_less_than_was_agreed_is_inconsistent(tmp_path, said):
     """Told to the agreement's partner, and nothing is stored."""
@@ -89,7 +104,7 @@ async def test_with_sync_reply_the_acknowledgement_is_the_answer(tmp_path):
         '<eb:SyncReply eb:version="2.0" SOAP:mustUnderstand="1"'
         ' SOAP:actor="http://schemas.xmlsoap.org/soap/actor/next"/>'
     )
-    async with with_peer(tmp_path, sync_reply_mode="signalsOnly") as (_, peer):
+    async with with_peer(tmp_path, sync_reply_mode="mshSignalsOnly") as (_, peer):
         reply = await peer.say_business(M, blocks=ACK_REQUESTED + sync)
         assert (reply.status, reply.headers["content-type"]) == (200, PLAIN_TYPE)
         assert (read(reply.body).kind, read(reply.body).ref) == ("Acknowledgment", M)

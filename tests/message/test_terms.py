@@ -24,6 +24,7 @@ def test_no_acknowledgement_is_expected_where_none_is_agreed():
         (DeliverySemantics.ONCE_AND_ONLY_ONCE, "Unsigned", DeliverySemantics.ONCE_AND_ONLY_ONCE),
         (DeliverySemantics.AT_MOST_ONCE, "Signed", DeliverySemantics.ONCE_AND_ONLY_ONCE),
         (DeliverySemantics.AT_MOST_ONCE, "None", DeliverySemantics.AT_MOST_ONCE),
+        (DeliverySemantics.AT_LEAST_ONCE, "Unsigned", DeliverySemantics.ONCE_AND_ONLY_ONCE),
         (BEST_EFFORT, "None", BEST_EFFORT),
         (EXACTLY_ONCE, "Unsigned", DeliverySemantics.ONCE_AND_ONLY_ONCE),
     ],

@@ -32,12 +32,14 @@ MESSAGE_ORDER_MAX: Final = 99_999_999
 
 
 class DeliverySemantics(StrEnum):
-    """Degree of reliability. The last two are agreed locally and never on the wire (R-16, R-17)."""
+    """Degree of reliability. Headers have words for the first two alone (R-16, R-17, R-29)."""
 
     ONCE_AND_ONLY_ONCE = "OnceAndOnlyOnce"
     BEST_EFFORT = "BestEffort"
     AT_MOST_ONCE = "AtMostOnce"
     EXACTLY_ONCE = "ExactlyOnce"
+    AT_LEAST_ONCE = "AtLeastOnce"
+    """Acknowledged, and no header asks that repeats are suppressed."""
 
     @property
     def on_wire(self) -> "DeliverySemantics":
@@ -77,11 +79,18 @@ class SyncReplyMode(StrEnum):
     SIGNALS_ONLY = "signalsOnly"
     RESPONSE_ONLY = "responseOnly"
     SIGNALS_AND_RESPONSE = "signalsAndResponse"
+    MSH_SIGNALS_ONLY = "mshSignalsOnly"
+    """Acknowledgements and errors of the MSH (CPA 2.0); business signals are business messages."""
 
     @property
     def has_response(self) -> bool:
         """Whether the business response is expected in the answer."""
         return self in (SyncReplyMode.RESPONSE_ONLY, SyncReplyMode.SIGNALS_AND_RESPONSE)
+
+    @property
+    def has_signals(self) -> bool:
+        """Whether acknowledgements and errors are expected in the answer."""
+        return self not in (SyncReplyMode.NONE, SyncReplyMode.RESPONSE_ONLY)
 
 
 class SchemaLocation(Word):

@@ -150,6 +150,14 @@ class DeliveryTerms(Word, kw_only=True):
         return self.acknowledges_on_request and self.ack_requested is AckRequested.NONE
 
     @property
+    def eliminates_duplicates(self) -> bool:
+        """Whether our headers ask that repeats are suppressed."""
+        return self.semantics not in (
+            DeliverySemantics.BEST_EFFORT,
+            DeliverySemantics.AT_LEAST_ONCE,
+        )
+
+    @property
     def header_semantics(self) -> DeliverySemantics:
         """What the header of a message asks for: acknowledgement, elimination, or neither."""
         if self.semantics is DeliverySemantics.AT_MOST_ONCE and self._asks_for_none:

@@ -272,7 +272,7 @@ def _check_wishes(message: Message, terms: DeliveryTerms) -> None:
         (
             "DuplicateElimination",
             message.duplicate_elimination,
-            word is not DeliverySemantics.BEST_EFFORT,
+            terms.eliminates_duplicates,
         ),
     )
     for name, is_there, is_agreed in wishes:

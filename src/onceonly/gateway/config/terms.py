@@ -143,6 +143,7 @@ def terms_of(table: Table) -> DeliveryTerms:
     _check_recovery(table)
     _check_acknowledgements(table)
     ack_requested = _ack_requested(table, profile, semantics)
+    retries = _retries(table, semantics, method)
     terms = DeliveryTerms(
         semantics=semantics,
         is_numbered=profile.is_numbered,
@@ -150,10 +151,10 @@ def terms_of(table: Table) -> DeliveryTerms:
         window=window_of(table, profile),
         method=method,
         timeout_s=table["timeout"] if profile.has_timeout else table["retry_interval"],
-        retries=_retries(table, semantics, method),
+        retries=retries,
         retry_interval_s=table["retry_interval"],
         persist_duration_s=table["persist_duration"],
-        time_to_live_s=table["time_to_live"],
+        time_to_live_s=_time_to_live(table, profile, ack_requested, retries),
         msh_time_accuracy_s=table["msh_time_accuracy"],
         timestamp_ahead_max_s=table["timestamp_ahead_max"],
         on_exhausted=_on_exhausted(table, profile, semantics),
@@ -222,9 +223,29 @@ def _check_profile(table: Table, profile: Profile) -> None:
     for key in ONLY_2001 if not profile.header_has_parameters else ():
         if table.is_given(key):
             table.refuse(key, "is a parameter of seed 001; legal: with profile = rm-2001")
+    _check_words(table, profile)
+    if table["intermediary"] == Intermediary.ACCEPT:
+        _check_accepting(table, profile)
+    if table["notify_failures"] and not profile.has_failure_notices:
+        table.refuse(
+            "notify_failures",
+            f"is off in {profile.name}, whose text has no such notice (R-14); legal: false",
+        )
+
+
+def _check_words(table: Table, profile: Profile) -> None:
+    """Refuse what has no meaning in the profile, with the reason."""
     for key, trait, reason in _NEEDS if profile.header_has_parameters else ():
         if table.is_given(key) and not getattr(profile, trait):
             table.refuse(key, f"is not for {profile.name}, which {reason}; legal: not given")
+    if table["delivery_semantics"] == DeliverySemantics.AT_LEAST_ONCE:
+        _check_at_least_once(table, profile)
+    names_mode = profile.header_names_semantics
+    if table["sync_reply_mode"] == SyncReplyMode.MSH_SIGNALS_ONLY and names_mode:
+        table.refuse(
+            "sync_reply_mode",
+            f"is mshSignalsOnly, for which {profile.name} has no word; legal: signalsOnly",
+        )
     is_cancel = table["when_not_received"] in (Remedy.CANCEL, Remedy.NEW_VERSION)
     if is_cancel and not profile.has_cancels:
         table.refuse(
@@ -233,12 +254,14 @@ def _check_profile(table: Table, profile: Profile) -> None:
         )
     if table["intermediary"] is not None and not profile.has_routing_headers:
         table.refuse("intermediary", f"is not for {profile.name} yet, which has no RoutingHeaders")
-    if table["intermediary"] == Intermediary.ACCEPT:
-        _check_accepting(table, profile)
-    if table["notify_failures"] and not profile.has_failure_notices:
+
+
+def _check_at_least_once(table: Table, profile: Profile) -> None:
+    if not profile.acknowledges_on_request:
         table.refuse(
-            "notify_failures",
-            f"is off in {profile.name}, whose text has no such notice (R-14); legal: false",
+            "delivery_semantics",
+            f"is AtLeastOnce: in {profile.name} what is acknowledged is eliminated, too; legal:"
+            " OnceAndOnlyOnce",
         )
 
 
@@ -344,10 +367,7 @@ def _check_remedy(table: Table, terms: DeliveryTerms) -> None:
 
 def _ack_requested(table: Table, profile: Profile, semantics: DeliverySemantics) -> AckRequested:
     """As given; else none, or what the degree of reliability needs where the header asks for it."""
-    needs_one = profile.acknowledges_on_request and semantics in (
-        DeliverySemantics.ONCE_AND_ONLY_ONCE,
-        DeliverySemantics.EXACTLY_ONCE,
-    )
+    needs_one = profile.acknowledges_on_request and semantics not in _SENT_ONCE
     given: str | None = table["ack_requested"]
     if given is None:
         return AckRequested.UNSIGNED if needs_one else AckRequested.NONE
@@ -358,6 +378,22 @@ def _ack_requested(table: Table, profile: Profile, semantics: DeliverySemantics)
             " asks for it; legal: Unsigned",
         )
     return AckRequested(given)
+
+
+def _time_to_live(
+    table: Table, profile: Profile, ack_requested: AckRequested, retries: int | None
+) -> int | None:
+    """As given; else, where a header asks for its acknowledgement, one interval after the verdict.
+
+    So no copy that is late is taken for a new message.
+    """
+    given: int | None = table["time_to_live"]
+    is_acknowledged = profile.acknowledges_on_request and ack_requested is not AckRequested.NONE
+    if given is not None or not is_acknowledged or retries is None:
+        return given
+    interval_s: int = table["retry_interval"]
+    persist_s: int = table["persist_duration"]
+    return min((retries + 2) * interval_s, persist_s)
 
 
 def _retries(

@@ -80,7 +80,11 @@ _NO_QUALITY: Final = Element("QualityOfServiceInfo")
 _METHODS: Final = {method.value: method for method in ReliableMessagingMethod}
 _ACK_REQUESTS: Final = {requested.value: requested for requested in AckRequested}
 _SYNC_REPLY_MODES: Final = {
-    **{mode.value: mode for mode in SyncReplyMode},
+    **{
+        mode.value: mode
+        for mode in SyncReplyMode
+        if mode is not SyncReplyMode.MSH_SIGNALS_ONLY  # a word of CPA 2.0
+    },
     # Earlier drafts had only True and False (`wire.md` A1), and seed 001 §1.3.3 9b) still mentions
     # True; a sender that asks for a reply without saying which gets all that there is.
     "True": SyncReplyMode.SIGNALS_AND_RESPONSE,
