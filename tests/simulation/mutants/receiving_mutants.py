@@ -513,7 +513,7 @@ APPLICATION = (
         Edit(
             "gateway/incoming/errors.py",
             """\
-        await self._post_error(admitted.agreement, admitted.hop.error_uri, key, package, answer)
+        await self._post_error(admitted.agreement, admitted.error_uri, key, package, answer)
 """,
             """\
         assert package
