@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import fuzz_config
 import fuzz_decision
+import fuzz_envelope
 import fuzz_forward
 import fuzz_header
 import fuzz_http
@@ -41,6 +42,8 @@ TARGETS = (
     Fuzzed("stdlib", fuzz_stdlib.compare, ("stdlib",), 8, "MIME splitter and the standard library"),
     Fuzzed("header", fuzz_header.read, ("header",), 8, "header documents of both profiles"),
     Fuzzed("template", fuzz_template.compare, ("template", "header"), 8, "template and tree"),
+    Fuzzed("envelope", fuzz_envelope.read, ("envelope",), 6, "SOAP envelopes and signatures"),
+    Fuzzed("canonical", fuzz_envelope.canonicalize, ("envelope", "header"), 8, "c14n and libxml2"),
     Fuzzed("forward", fuzz_forward.relay, ("forward", "header"), 6, "one hop further, spliced"),
     Fuzzed("package", fuzz_package.decode, ("package",), 8, "whole packages"),
     Fuzzed("decision", fuzz_decision.decide, ("decision", "package"), 6, "package to decision"),

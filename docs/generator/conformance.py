@@ -1,4 +1,4 @@
-"""The conformance page: every statement of the seeds, the tests that show it, and what they said.
+"""The conformance page: every statement of the texts, the tests that show it, and what they said.
 
 `make conformance` runs those tests and writes the page; this module makes its text, and refuses to
 build documentation with a page that is not in step. It knows `statements.toml` and finds the
@@ -16,22 +16,28 @@ from generator.words import cell
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "reference" / "conformance.md"
-STATEMENTS = ROOT / "tests" / "conformance" / "statements.toml"
+STATEMENTS = (
+    ROOT / "tests" / "conformance" / "statements.toml",
+    ROOT / "tests" / "conformance" / "statements_ebms2.toml",
+)
 
 SEEDS = {
     "S0": "Seed 000: the ebXML Reliable Messaging Specification, working draft v0-080",
     "S1": "Seed 001: its rewrite of 2001",
     "S3": "Seed 003: what a delivery is",
     "S4": "Seed 004: the levels of recovery",
+    "E2": "ebXML Message Service 2.0: the standard, and what its users add",
 }
 
 INTRODUCTION = """# Conformance
 
-The four texts behind the protocol come down to {count} statements that can be tested. Each has a
-row: how binding the text is about it (MUST* is a plain fact without a key word), in which profile
-or under which policy it is shown, the project's ruling where texts contradict each other or leave
-a hole, the tests, and what they said when this page was written. `make conformance` runs them all
-and writes this page; the documentation cannot be built with a page that is older than the tests.
+The four seeds and the standard ebXML Message Service 2.0 come down to {count} statements that can
+be tested. Each has a row: how binding the text is about it (MUST* is a plain fact without a key
+word), in which profile or under which policy it is shown, the project's ruling where texts
+contradict each other or leave a hole, the tests, and what they said when this page was written.
+What is not built says what it waits for: packages of the standard are read and written, and no
+gateway offers it yet. `make conformance` runs all tests and writes this page; the documentation
+cannot be built with a page that is older than the tests.
 
 {sums}
 """
@@ -40,7 +46,7 @@ HEADS = ("Id", "Statement", "Section", "Level", "Profile or policy", "Ruling", "
 
 
 class Statement(NamedTuple):
-    """One statement of a seed, in our words."""
+    """One statement of a text, in our words."""
 
     id: str
     says: str
@@ -62,9 +68,9 @@ class Mark(NamedTuple):
 
 
 def read_statements() -> dict[str, Statement]:
-    """Every statement by id, in the order of the seeds."""
-    entries = tomllib.loads(STATEMENTS.read_text("utf-8"))
-    return {id_: Statement(id_, **entry) for id_, entry in entries.items()}
+    """Every statement by id, in the order of the texts."""
+    texts = (tomllib.loads(path.read_text("utf-8")) for path in STATEMENTS)
+    return {id_: Statement(id_, **entry) for text in texts for id_, entry in text.items()}
 
 
 def read_marks() -> list[Mark]:
@@ -152,7 +158,9 @@ def _row(statement: Statement, result: str, marks: Sequence[Mark]) -> tuple[str,
 
 def results_in(text: str) -> dict[str, str]:
     """The results that a page states, by statement."""
-    row = re.compile(r'^\| <a id="[^"]+"></a>(S\d-\d+) \|(?:[^|]*\|){5} ([a-z ]+) \|', re.MULTILINE)
+    row = re.compile(
+        r'^\| <a id="[^"]+"></a>([SE]\d-\d+) \|(?:[^|]*\|){5} ([a-z ]+) \|', re.MULTILINE
+    )
     return dict(row.findall(text))
 
 

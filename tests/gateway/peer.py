@@ -167,7 +167,7 @@ class Peer:
             return False
         request_line, headers = _read_head(head)
         body = await reader.readexactly(int(headers["content-length"]))
-        arrival = read_package(request_line, headers, body)
+        arrival = self.read(request_line, headers, body)
         self.arrivals.append(arrival)
         self._unheard.put_nowait(arrival)
         if answer is Manners.SILENCE:
@@ -184,6 +184,10 @@ class Peer:
         writer.write(answer)
         await writer.drain()
         return True
+
+    def read(self, request_line: str, headers: dict[str, str], body: bytes) -> Arrival:
+        """A request in the form of this peer."""
+        return read_package(request_line, headers, body)
 
     async def hear(self, kind: str | None = None) -> Arrival:
         """The next request not heard yet; of another kind than asked for, the test fails."""

@@ -80,11 +80,21 @@ def test_a_message_with_a_line_break_in_a_field_is_not_constructed(field, name):
         (DeliverySemantics.BEST_EFFORT, "BestEffort"),
         (DeliverySemantics.AT_MOST_ONCE, "OnceAndOnlyOnce"),
         (DeliverySemantics.EXACTLY_ONCE, "OnceAndOnlyOnce"),
+        (DeliverySemantics.AT_LEAST_ONCE, "OnceAndOnlyOnce"),
     ],
 )
 def test_only_the_two_words_of_the_seeds_are_on_the_wire(semantics, word):
     """R-16, R-17: what is agreed locally asks for an acknowledgement like OnceAndOnlyOnce."""
     assert semantics.on_wire == word
+
+
+def test_signals_come_in_the_answer_only_where_its_mode_says_so():
+    """Seed 001 §1.2.2, and the mode of CPA 2.0."""
+    assert {mode for mode in SyncReplyMode if mode.has_signals} == {
+        SyncReplyMode.SIGNALS_ONLY,
+        SyncReplyMode.SIGNALS_AND_RESPONSE,
+        SyncReplyMode.MSH_SIGNALS_ONLY,
+    }
 
 
 def test_a_response_comes_in_the_answer_only_where_its_mode_says_so():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from onceonly.message.message import DeliverySemantics, ReliableMessagingMethod
+from onceonly.message.message import AckRequested, DeliverySemantics, ReliableMessagingMethod
 from onceonly.message.terms import DeliveryTerms
 
 HOUR_S = 3600
@@ -16,6 +16,28 @@ def test_no_acknowledgement_is_expected_where_none_is_agreed():
     assert DeliveryTerms().is_acknowledged
     assert not DeliveryTerms(semantics=BEST_EFFORT).is_acknowledged
     assert not DeliveryTerms(method=BY_PRODUCT).is_acknowledged
+
+
+@pytest.mark.parametrize(
+    ("semantics", "asked", "word"),
+    [
+        (DeliverySemantics.ONCE_AND_ONLY_ONCE, "Unsigned", DeliverySemantics.ONCE_AND_ONLY_ONCE),
+        (DeliverySemantics.AT_MOST_ONCE, "Signed", DeliverySemantics.ONCE_AND_ONLY_ONCE),
+        (DeliverySemantics.AT_MOST_ONCE, "None", DeliverySemantics.AT_MOST_ONCE),
+        (DeliverySemantics.AT_LEAST_ONCE, "Unsigned", DeliverySemantics.ONCE_AND_ONLY_ONCE),
+        (BEST_EFFORT, "None", BEST_EFFORT),
+        (EXACTLY_ONCE, "Unsigned", DeliverySemantics.ONCE_AND_ONLY_ONCE),
+    ],
+)
+def test_a_header_with_two_flags_asks_for_what_was_agreed(semantics, asked, word):
+    """R-29: whether an acknowledgement comes is a wish of its own, which AtMostOnce can miss."""
+    terms = DeliveryTerms(
+        semantics=semantics, ack_requested=AckRequested(asked), acknowledges_on_request=True
+    )
+    assert terms.header_semantics is word
+    assert terms.is_acknowledged is (asked != "None")
+    older = DeliveryTerms(semantics=semantics, ack_requested=AckRequested(asked))
+    assert older.header_semantics is semantics.on_wire
 
 
 def test_only_acknowledged_messages_of_the_older_profile_have_numbers():

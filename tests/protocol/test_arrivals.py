@@ -52,7 +52,7 @@ def arrival(**facts: object) -> Arrival:
     usual = {
         "message_id": "m-1",
         "digest": "aa",
-        "semantics": DeliverySemantics.ONCE_AND_ONLY_ONCE,
+        "wants_ack": True,
         "timestamp_at": NOW.at,
         "sequence_number": None,
     }
@@ -91,7 +91,7 @@ def test_without_numbers_the_message_id_alone_decides():
 @pytest.mark.statement("S0-40", ruling="R-16")
 def test_best_effort_delivers_a_repeat_unless_duplicates_are_dropped():
     """Its MessageId is remembered only for that purpose."""
-    incoming = arrival(semantics=DeliverySemantics.BEST_EFFORT)
+    incoming = arrival(wants_ack=False)
     repeat = receive(incoming, FLEETING)
     assert repeat.case is Case.NEW
     assert names(repeat.effects) == ["Stored", "HandOver", "HandedOver"]
@@ -109,6 +109,39 @@ def test_at_most_once_drops_duplicates_and_is_acknowledged():
     terms = DeliveryTerms(is_numbered=False, semantics=DeliverySemantics.AT_MOST_ONCE)
     assert names(receive(arrival(), None, terms).effects) == ["Stored", "Acknowledge"]
     assert names(receive(arrival(), KNOWN, terms).effects) == ["DuplicateEliminated", "Acknowledge"]
+
+
+ELIMINATED_ALONE = {"wants_ack": False, "wants_elimination": True}
+
+
+@pytest.mark.statement(ruling="R-29")
+def test_elimination_alone_is_remembered_and_never_acknowledged():
+    """AtMostOnce in the words of a header that has two: its repeat is dropped in silence."""
+    reception = receive(arrival(**ELIMINATED_ALONE))
+    assert reception.case is Case.NEW
+    assert reception.is_remembered
+    assert names(reception.effects) == ["Stored", "HandOver", "HandedOver"]
+    repeat = receive(arrival(**ELIMINATED_ALONE), UNANSWERED)
+    assert repeat.case is Case.DUPLICATE
+    assert names(repeat.effects) == ["DuplicateEliminated"]
+
+
+@pytest.mark.statement(ruling="R-29")
+def test_what_is_acknowledged_is_eliminated_whether_its_header_says_so_or_not():
+    """A repeat that asks for an acknowledgement of a first copy that did not gets its own."""
+    reception = receive(arrival(wants_ack=True, wants_elimination=False))
+    assert reception.is_remembered
+    repeat = receive(arrival(wants_ack=True, wants_elimination=False), UNANSWERED)
+    assert repeat.case is Case.DUPLICATE
+    assert names(repeat.effects) == ["DuplicateEliminated", "AcknowledgeAnew"]
+
+
+@pytest.mark.statement(ruling="R-29")
+def test_elimination_alone_never_waits_for_the_application_to_acknowledge():
+    """A repeat of it is a duplicate, not one whose response is in work."""
+    terms = DeliveryTerms(is_numbered=False, sync_reply_mode=SyncReplyMode.SIGNALS_AND_RESPONSE)
+    assert receive(arrival(**ELIMINATED_ALONE), UNANSWERED, terms).case is Case.DUPLICATE
+    assert receive(arrival(), UNANSWERED, terms).case is Case.IN_WORK
 
 
 @pytest.mark.statement("S0-10")
@@ -186,7 +219,7 @@ def test_a_collision_is_an_alarm_even_behind_a_tombstone():
 
 
 KEPT = Known("aa", header_digest="h1")
-BEST_EFFORT = {"semantics": DeliverySemantics.BEST_EFFORT, "header_digest": "h2"}
+BEST_EFFORT = {"wants_ack": False, "header_digest": "h2"}
 
 
 @pytest.mark.statement(ruling="R-37")

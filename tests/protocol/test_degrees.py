@@ -5,7 +5,7 @@ from driving import ACCEPTED, DUE, NEVER_LEFT, REFUSED, UNKNOWN, Run, at
 
 from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.event import Event
-from onceonly.message.message import DeliverySemantics, ReliableMessagingMethod
+from onceonly.message.message import AckRequested, DeliverySemantics, ReliableMessagingMethod
 from onceonly.message.terms import DeliveryTerms, OnExhausted
 from onceonly.message.word import changed
 from onceonly.protocol.effects import (
@@ -85,6 +85,29 @@ def test_at_most_once_takes_a_transient_error_for_the_end():
     assert run.state.status is OutboundStatus.IN_DOUBT
     assert run.of(Notify)[0].severity is Severity.WARNING
     assert run.of(Notify)[0].error_code is ErrorCode.TRANSIENT_ERROR
+
+
+UNACKNOWLEDGED = changed(AT_MOST_ONCE, acknowledges_on_request=True)
+
+
+@pytest.mark.statement("S0-76", ruling="R-29")
+@pytest.mark.parametrize("transmission", [ACCEPTED, UNKNOWN], ids=["accepted", "unknown"])
+def test_at_most_once_that_asks_for_no_acknowledgement_is_sent(transmission):
+    """There is nothing to wait for, and nothing that could be missing."""
+    run = Run(UNACKNOWLEDGED).sent(transmission)
+    assert run.state.status is OutboundStatus.SENT
+    assert run.state.due_ns is None
+    assert run.of(Notify) == []
+    asking = changed(UNACKNOWLEDGED, ack_requested=AckRequested.UNSIGNED)
+    assert Run(asking).sent(transmission).on(30, DUE).state.status is OutboundStatus.IN_DOUBT
+
+
+@pytest.mark.statement("S0-76", ruling="R-29")
+def test_at_most_once_that_asks_for_no_acknowledgement_reports_a_dead_network():
+    """Nothing left, so that the failure is certain."""
+    run = Run(UNACKNOWLEDGED).sent(NEVER_LEFT)
+    assert run.state.status is OutboundStatus.FAILED
+    assert run.of(Notify)[0].severity is Severity.ERROR
 
 
 @pytest.mark.statement("S0-77", ruling="R-16")

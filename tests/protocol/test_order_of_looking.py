@@ -3,7 +3,7 @@
 import pytest
 
 from onceonly.message.instant import US_PER_S, Now
-from onceonly.message.message import AckRequested, DeliverySemantics
+from onceonly.message.message import AckRequested
 from onceonly.message.terms import DeliveryTerms
 from onceonly.message.word import changed
 from onceonly.protocol.pairing import PairStatus
@@ -23,7 +23,7 @@ LATER = NOW.at + 100 * 86_400 * US_PER_S
 WRONG_IN_EVERYTHING = Arrival(
     "m-1",
     "aa",
-    DeliverySemantics.ONCE_AND_ONLY_ONCE,
+    True,
     LATER,
     17,
     time_to_live_at=NOW.at - 86_400 * US_PER_S,

@@ -33,7 +33,8 @@ def arrival(
     age_s: int = 0,
     semantics: DeliverySemantics = DeliverySemantics.ONCE_AND_ONLY_ONCE,
 ) -> Arrival:
-    return Arrival(message_id, digest, semantics, NOW.at - age_s * US_PER_S, number)
+    is_reliable = semantics is not DeliverySemantics.BEST_EFFORT
+    return Arrival(message_id, digest, is_reliable, NOW.at - age_s * US_PER_S, number)
 
 
 def after(number: int | None) -> ReceivingPair:

@@ -2,12 +2,12 @@
 
 import pytest
 
-from onceonly.message.agreement import Agreement
-from onceonly.message.errors import RemoteError
+from onceonly.message.agreement import Agreement, Route
+from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.identity import PartyId
 from onceonly.message.message import DeliverySemantics, Message, RoutingHeader
 from onceonly.message.profile import Profile
-from onceonly.message.terms import DeliveryTerms
+from onceonly.message.terms import DeliveryTerms, Intermediary
 from onceonly.message.word import changed
 from onceonly.steps.admission import admit
 from onceonly.steps.agreements import Agreements
@@ -98,3 +98,25 @@ def test_what_is_admitted_has_passed_every_check_in_its_order():
 def test_the_first_check_that_is_not_passed_is_the_one_that_failed(message, hop, caller, failed):
     """All before it were passed."""
     assert checks_of(message, hop, caller) == ALL[: ALL.index(failed)]
+
+
+def test_a_route_refuses_what_has_no_hop_that_it_could_add_to():
+    """A profile without RoutingHeaders, between the parties of a route of another one."""
+    route = Route(
+        id="through",
+        profile=Profile.RM_2001,
+        intermediary=Intermediary.RELAY,
+        from_ids=(THEM,),
+        to_ids=(US,),
+        agreement_id=None,
+        back_to=THEIRS,
+        sender_uri=THEIRS,
+        send_to="http://next.example/msh",
+        receiver_uri="http://next.example/msh",
+        terms=DeliveryTerms(),
+        hops_max=8,
+    )
+    house = changed(HOUSE, routes=Routes((route,), our_uris={OURS}))
+    with pytest.raises(RemoteError, match="has no RoutingHeaders, on route 'through'") as refused:
+        admit(house, Document(MESSAGE, (), {}, Profile.EBMS_2_0), PARTNER)
+    assert refused.value.code is ErrorCode.NOT_SUPPORTED

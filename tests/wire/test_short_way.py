@@ -144,8 +144,9 @@ def cut(body: bytes, places: list[int]) -> list[bytes]:
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.name)
 def test_a_package_goes_the_short_way(sample: Sample):
     """Its parts are found whole, and its document is known."""
-    boundary, _, version = read_package_type(sample.content_type, DEFAULT)
+    boundary, _, version, _ = read_package_type(sample.content_type, DEFAULT)
     assert version is not None
+    assert boundary is not None
     parts = find_parts(sample.body, boundary, DEFAULT)
     assert parts is not None
     assert len(parts) == sample.body.count(BOUNDARY) - 1

@@ -294,6 +294,9 @@ PARTIES = st.one_of(
 WIRE_SEMANTICS = st.sampled_from(
     [DeliverySemantics.ONCE_AND_ONLY_ONCE, DeliverySemantics.BEST_EFFORT]
 )
+SYNC_REPLY_MODES = st.sampled_from(
+    [mode for mode in SyncReplyMode if mode is not SyncReplyMode.MSH_SIGNALS_ONLY]
+)
 CODES = st.sampled_from([code for code in ErrorCode if code is not ErrorCode.UNKNOWN])
 ENTRIES = st.one_of(
     st.builds(
@@ -382,7 +385,7 @@ def messages_of_2001(draw) -> Message:
         ref_to_message_id=reference,
         payloads=draw(st.sampled_from([(), (payload(PAYLOAD, name='<&">'),)])),
         time_to_live_at=draw(st.none() | MOMENTS),
-        sync_reply_mode=draw(st.none() | st.sampled_from(SyncReplyMode)),
+        sync_reply_mode=draw(st.none() | SYNC_REPLY_MODES),
         delivery_receipt_requested=draw(st.none() | st.sampled_from(AckRequested)),
         acknowledgment=None if reference is None else draw(st.none() | ELEMENTS),
         leaves_semantics=leaves_semantics,

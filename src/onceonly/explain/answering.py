@@ -32,7 +32,7 @@ from onceonly.gateway.wiring import house_of
 from onceonly.message.agreement import Agreement, Route
 from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.instant import Now
-from onceonly.message.message import DeliverySemantics, Message, SyncReplyMode
+from onceonly.message.message import Message, SyncReplyMode
 from onceonly.message.signals import Assurance
 from onceonly.message.word import Word, changed
 from onceonly.protocol import receiving
@@ -379,8 +379,7 @@ def _problem_of_reception(reception: Reception) -> Problem:
 
 
 def _is_numbered(received: Received) -> bool:
-    is_reliable = received.admitted.message.semantics is not DeliverySemantics.BEST_EFFORT
-    return received.admitted.terms.is_numbered and is_reliable
+    return received.admitted.terms.is_numbered and received.admitted.message.wants_ack
 
 
 def _rehearse(
@@ -427,7 +426,7 @@ def _with_pair(received: Received, pair: ReceivingPair) -> Before:
 
 def _other_stores(received: Received, at: int) -> Iterator[tuple[str, Before]]:
     """What a store may hold that changes the answer."""
-    message, number = received.admitted.message, received.admitted.hop.sequence_number
+    message, number = received.admitted.message, received.admitted.sequence_number
 
     def with_other_content(txn: Transaction) -> None:
         txn.add_inbound(

@@ -13,7 +13,7 @@ from onceonly.message.event import Direction, Event
 from onceonly.message.package import Package
 from onceonly.message.word import changed
 from onceonly.transport.transport import Answer, Body, Outgoing, Transmission, Transport
-from onceonly.wire.mail import mail_pieces, mail_size_bytes
+from onceonly.wire.mail import framed, mail_pieces, mail_size_bytes
 
 
 class MailTransport:
@@ -26,13 +26,14 @@ class MailTransport:
     def check(self, outgoing: Outgoing) -> None:
         """See `Transport.check`; also refuses a part whose head does not fit into a mail's line."""
         body = mail_body(outgoing.content_type, outgoing.body)
-        self._mail.check(changed(outgoing, body=body))
+        self._mail.check(changed(outgoing, body=body, content_type=body.content_type))
         assert body.size_bytes >= 0, "asked, since that looks at every head"
 
     async def send(self, outgoing: Outgoing) -> Transmission:
         """Transmit once, see `Transport.send`. Mail has no answer that could carry a package."""
         body = mail_body(outgoing.content_type, outgoing.body)
-        return await self._mail.send(changed(outgoing, body=body, take_reply=None))
+        as_mail = changed(outgoing, body=body, content_type=body.content_type, take_reply=None)
+        return await self._mail.send(as_mail)
 
     async def close(self) -> None:
         """Close the transport for mail."""
@@ -53,12 +54,15 @@ class MailBody:
 
     def __init__(self, body: PackageBody) -> None:
         self._body = body
+        self._package = framed(body.package)
+        self.content_type = self._package.content_type
+        """That of the mail."""
 
     @property
     def size_bytes(self) -> int:
         """Length of the mail body."""
         payloads = tuple(stored.payload for stored in self._body.payloads)
-        return mail_size_bytes(self._body.package, payloads)
+        return mail_size_bytes(self._package, payloads)
 
     def whole(self) -> bytes | None:
         """All of it, where every payload is in memory."""
@@ -71,7 +75,7 @@ class MailBody:
 
     def _pieces(self) -> Iterator[bytes]:
         payloads: Iterable[Iterable[bytes]] = map(self._body.read, self._body.payloads)
-        return mail_pieces(self._body.package, payloads)
+        return mail_pieces(self._package, payloads)
 
 
 class AutomaticMail:

@@ -50,6 +50,19 @@ class ErrorCode(StrEnum):
     """Anything else, or a code of the peer that we do not know."""
 
 
+class FaultCode(StrEnum):
+    """Whose turn it is after a SOAP Fault, in the words of SOAP 1.1 §4.4.1."""
+
+    CLIENT = "Client"
+    """The package cannot be processed as it is; the same bytes will be refused again."""
+    SERVER = "Server"
+    """The receiver could not process it now."""
+    MUST_UNDERSTAND = "MustUnderstand"
+    """A header block that must be understood is not."""
+    VERSION_MISMATCH = "VersionMismatch"
+    """The Envelope is not that of SOAP 1.1."""
+
+
 class OnceonlyError(Exception):
     """Root of every error that this product raises on purpose."""
 
@@ -77,13 +90,44 @@ answer."""
 
 
 class RemoteError(OnceonlyError):
-    """The peer sent something that we refuse: it is neither stored nor acknowledged."""
+    """The peer sent something that we refuse: it is neither stored nor acknowledged.
+
+    `location` says where in the package the trouble is, as an XPath or a cid: URI, if the profile
+    has a place for it. With `fault` the refusal is told as a SOAP Fault with this code, since no
+    message can tell it (`ebms-2.0`).
+    """
 
     def __init__(
-        self, code: ErrorCode, description: str, severity: Severity = Severity.ERROR
+        self,
+        code: ErrorCode,
+        description: str,
+        severity: Severity = Severity.ERROR,
+        *,
+        location: str = "",
+        fault: FaultCode | None = None,
     ) -> None:
         description = description[:DESCRIPTION_LENGTH_MAX]
         super().__init__(f"{code.value}: {description}")
         self.code = code
         self.description = description
         self.severity = severity
+        self.location = location
+        self.fault = fault
+
+
+def changed_error(
+    error: RemoteError,
+    *,
+    code: ErrorCode | None = None,
+    description: str | None = None,
+    location: str | None = None,
+    fault: FaultCode | None = None,
+) -> RemoteError:
+    """The same refusal with some of its facts changed, or said for the first time."""
+    return RemoteError(
+        code or error.code,
+        error.description if description is None else description,
+        error.severity,
+        location=error.location if location is None else location,
+        fault=fault or error.fault,
+    )

@@ -27,14 +27,19 @@ _PLAIN: Final = re.compile(
 SEQUENCE_NUMBER_MAX = 999_999_999
 """Largest SequenceNumber; the next one is 1 (seed 000 §2.2.2 b)."""
 
+MESSAGE_ORDER_MAX: Final = 99_999_999
+"""Largest SequenceNumber of a MessageOrder; the next one is 0."""
+
 
 class DeliverySemantics(StrEnum):
-    """Degree of reliability. The last two are agreed locally and never on the wire (R-16, R-17)."""
+    """Degree of reliability. Headers have words for the first two alone (R-16, R-17, R-29)."""
 
     ONCE_AND_ONLY_ONCE = "OnceAndOnlyOnce"
     BEST_EFFORT = "BestEffort"
     AT_MOST_ONCE = "AtMostOnce"
     EXACTLY_ONCE = "ExactlyOnce"
+    AT_LEAST_ONCE = "AtLeastOnce"
+    """Acknowledged, and no header asks that repeats are suppressed."""
 
     @property
     def on_wire(self) -> "DeliverySemantics":
@@ -42,6 +47,12 @@ class DeliverySemantics(StrEnum):
         if self is DeliverySemantics.BEST_EFFORT:
             return self
         return DeliverySemantics.ONCE_AND_ONLY_ONCE
+
+
+# A header that asks for elimination alone is AtMostOnce; ExactlyOnce is never in a header.
+_ACKNOWLEDGED: Final = frozenset(
+    {DeliverySemantics.ONCE_AND_ONLY_ONCE, DeliverySemantics.EXACTLY_ONCE}
+)
 
 
 class ReliableMessagingMethod(StrEnum):
@@ -68,11 +79,25 @@ class SyncReplyMode(StrEnum):
     SIGNALS_ONLY = "signalsOnly"
     RESPONSE_ONLY = "responseOnly"
     SIGNALS_AND_RESPONSE = "signalsAndResponse"
+    MSH_SIGNALS_ONLY = "mshSignalsOnly"
+    """Acknowledgements and errors of the MSH (CPA 2.0); business signals are business messages."""
 
     @property
     def has_response(self) -> bool:
         """Whether the business response is expected in the answer."""
         return self in (SyncReplyMode.RESPONSE_ONLY, SyncReplyMode.SIGNALS_AND_RESPONSE)
+
+    @property
+    def has_signals(self) -> bool:
+        """Whether acknowledgements and errors are expected in the answer."""
+        return self not in (SyncReplyMode.NONE, SyncReplyMode.RESPONSE_ONLY)
+
+
+class SchemaLocation(Word):
+    """Where a schema of a payload is said to be (`ebms-2.0`, Schema). It is never fetched."""
+
+    location: str
+    version: str = ""
 
 
 class Payload(Word):
@@ -80,6 +105,7 @@ class Payload(Word):
 
     `digest` is the lower-case hexadecimal SHA-256 of the bytes; `content_id` is without angle
     brackets and unique in the message. `name` labels the document and is never used as a path.
+    The fields after it are those of a Reference in `ebms-2.0`; they have no effect.
     """
 
     content_id: str
@@ -87,6 +113,10 @@ class Payload(Word):
     size_bytes: int
     digest: str
     name: str = ""
+    reference_id: str = ""
+    role: str = ""
+    description: str = ""
+    schemas: tuple[SchemaLocation, ...] = ()
 
 
 class RoutingHeader(Word, kw_only=True):
@@ -105,23 +135,60 @@ class RoutingHeader(Word, kw_only=True):
     ack_requested: AckRequested | None = None
 
 
+class Actor(StrEnum):
+    """Which MSH a header block is for (`ebms-2.0`, SOAP:actor)."""
+
+    TO_PARTY_MSH = "urn:oasis:names:tc:ebxml-msg:actor:toPartyMSH"
+    NEXT_MSH = "urn:oasis:names:tc:ebxml-msg:actor:nextMSH"
+    """The next one on the way; what it says is not under the signature of the From Party."""
+
+
+class SignedReference(Word):
+    """What a signature says of one thing that it covers (`ebms-2.0`, ds:Reference).
+
+    `text` is the whole element as it is copied into an acknowledgement: one canonical form in which
+    every prefix is bound. Evidence compares the other fields only.
+    """
+
+    uri: str
+    digest_method: str
+    digest_value: str
+    """In base64 without white space."""
+    text: str = ""
+
+
 class AcknowledgmentElement(Word, kw_only=True):
     """The Acknowledgment element of seed 001 §3: in a signal of its own, or in a response.
 
-    Without `from_ids` the party in the From of the Header acknowledges (§3.1.2).
+    Without `from_ids` the party in the From of the Header acknowledges (§3.1.2). The last three
+    fields are of `ebms-2.0`, where `is_signed` is not said by the element.
     """
 
     timestamp_at: int
     from_ids: tuple[PartyId, ...] = ()
     is_signed: bool = False
+    actor: Actor = Actor.TO_PARTY_MSH
+    ref_to_message_id: str = ""
+    """Empty where the header alone names the message that is acknowledged."""
+    references: tuple[SignedReference, ...] = ()
+
+
+class MessageOrder(Word):
+    """The place of a message in its conversation (`ebms-2.0`, MessageOrder)."""
+
+    number: int
+    """0 to `MESSAGE_ORDER_MAX`."""
+    is_reset: bool = False
+    """The numbers start again with this one, which is 0."""
 
 
 class Message(Word, kw_only=True):
     """A business message: the Header of seed 000 §2.2 or seed 001, without the hop.
 
     The fields from `time_to_live_at` on are of `rm-2001`; each is None where the header leaves
-    it to the CPA. `from_ids` and `to_ids` hold every PartyId of the party, the first one naming it.
-    Identifiers are checked on construction; raises `RemoteError`.
+    it to the CPA. Those from `from_role` on are of `ebms-2.0`. `from_ids` and `to_ids` hold every
+    PartyId of the party, the first one naming it. Identifiers are checked on construction; raises
+    `RemoteError`.
     """
 
     message_id: str
@@ -144,6 +211,19 @@ class Message(Word, kw_only=True):
     leaves_semantics: bool = False
     """The header names no deliverySemantics, so those of the CPA apply (seed 001 §1.2.1);
     `semantics` is a placeholder until the agreement is found."""
+    from_role: str | None = None
+    to_role: str | None = None
+    service_type: str | None = None
+    duplicate_elimination: bool | None = None
+    """The header asks that repeats be suppressed; None: as the semantics have it."""
+    ack_requested: AckRequested | None = None
+    """Which acknowledgement of the To Party is asked for; None: as the semantics have it."""
+    next_ack_requested: AckRequested = AckRequested.NONE
+    """Which acknowledgement of the next MSH is asked for."""
+    next_acknowledgment: AcknowledgmentElement | None = None
+    """An acknowledgement for the next MSH that this message carries."""
+    order: MessageOrder | None = None
+    description: str = ""
 
     def __post_init__(self) -> None:
         reference = self.ref_to_message_id
@@ -176,6 +256,16 @@ class Message(Word, kw_only=True):
         """The duplicate key (ruling R-01)."""
         pair = pair_of(self.from_ids[0], self.to_ids[0])
         return tuple.__new__(MessageKey, (*pair, self.message_id))
+
+    @property
+    def wants_ack(self) -> bool:
+        """Whether its header asks that the To Party acknowledges it (R-29)."""
+        return self.semantics in _ACKNOWLEDGED
+
+    @property
+    def is_eliminated(self) -> bool:
+        """Whether its header asks that repeats are suppressed, or acknowledged (R-29)."""
+        return self.semantics is not DeliverySemantics.BEST_EFFORT
 
     @property
     def size_bytes(self) -> int:

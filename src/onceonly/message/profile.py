@@ -18,11 +18,17 @@ class Profile:
     """The text of seed 000."""
     RM_2001: ClassVar["Profile"]
     """The text of seed 001."""
+    EBMS_2_0: ClassVar["Profile"]
+    """ebXML Message Service 2.0, the standard. Its form is in `wire.ebms2`; no gateway offers it
+    yet."""
 
     name: str
     """The name in configuration, journal and API."""
     is_numbered: bool
     """Reliable messages carry SequenceNumbers, one in flight per pair (seed 000 §2.1.3)."""
+    has_routing_headers: bool
+    """Each hop adds a RoutingHeader, which names both MSHs, and signals go from MSH to MSH. Without
+    them the header asks for all there is, and signals go from party to party."""
     has_error_uri: bool
     """Each RoutingHeader names an ErrorURI (seed 000 §2.2.2)."""
     header_decides_semantics: bool
@@ -31,9 +37,26 @@ class Profile:
     header_has_parameters: bool
     """Headers name further agreed parameters: TimeToLive, syncReplyMode, the method, and which
     acknowledgement and receipt are asked for (seed 001 §1.2). What they leave out is as agreed."""
+    header_names_semantics: bool
+    """Headers have words for the degree of reliability and for syncReplyMode. Where they only ask
+    for what these consist of, for an acknowledgement, for suppression, for an answer at once, the
+    degree is no part of the content (R-37)."""
+    acknowledges_on_request: bool
+    """A message is acknowledged only if its header asks for that (R-29); otherwise its degree of
+    reliability says it."""
     response_acknowledges: bool
     """A business response shows that its request arrived, and answers its repeats (seed 001 §1.3.3
     (8b) and (9))."""
+    has_timeout: bool
+    """The first wait for an answer is a Timeout of its own (seed 001 §1.3); without it the first
+    wait is a RetryInterval, as all others are."""
+    has_cancels: bool
+    """An MSH can be asked to cancel a message, to say how far its application is with it, and to
+    send a response again (seed 004 levels 3 and 5)."""
+    has_transient_errors: bool
+    """There is an error that asks for a pause: TransientError with MinRetrySecs (seed 000 §4.2)."""
+    has_receipts: bool
+    """The To Party can give delivery receipts (seed 001 §2.1.1)."""
     has_failure_notices: bool
     """There is a DeliveryFailure notice to the From Party (seed 001 §1.6, ruling R-14)."""
     has_accepting_intermediaries: bool
@@ -47,20 +70,51 @@ class Profile:
 Profile.RM_2000 = Profile(
     name="rm-2000",
     is_numbered=True,
+    has_routing_headers=True,
     has_error_uri=True,
     header_decides_semantics=True,
     header_has_parameters=False,
+    header_names_semantics=True,
+    acknowledges_on_request=False,
     response_acknowledges=False,
+    has_timeout=True,
+    has_cancels=True,
+    has_transient_errors=True,
+    has_receipts=False,
     has_failure_notices=False,
     has_accepting_intermediaries=False,
 )
 Profile.RM_2001 = Profile(
     name="rm-2001",
     is_numbered=False,
+    has_routing_headers=True,
     has_error_uri=False,
     header_decides_semantics=False,
     header_has_parameters=True,
+    header_names_semantics=True,
+    acknowledges_on_request=False,
     response_acknowledges=True,
+    has_timeout=True,
+    has_cancels=True,
+    has_transient_errors=True,
+    has_receipts=True,
+    has_failure_notices=True,
+    has_accepting_intermediaries=True,
+)
+Profile.EBMS_2_0 = Profile(
+    name="ebms-2.0",
+    is_numbered=False,
+    has_routing_headers=False,
+    has_error_uri=False,
+    header_decides_semantics=False,
+    header_has_parameters=True,
+    header_names_semantics=False,
+    acknowledges_on_request=True,
+    response_acknowledges=False,
+    has_timeout=False,
+    has_cancels=False,
+    has_transient_errors=False,
+    has_receipts=False,
     has_failure_notices=True,
     has_accepting_intermediaries=True,
 )

@@ -9,7 +9,7 @@ import re
 from enum import StrEnum
 from typing import Final
 
-from onceonly.message.errors import ErrorCode, Severity
+from onceonly.message.errors import ErrorCode, FaultCode, Severity
 from onceonly.message.identity import PartyId, checked_identifier
 from onceonly.message.message import AcknowledgmentElement, DeliverySemantics
 from onceonly.message.word import Word, changed
@@ -35,6 +35,10 @@ class SignalHeader(Word, kw_only=True):
     timestamp_at: int
     ref_to_message_id: str
     """MessageId of the message that the signal is about; empty in a Ping."""
+    from_role: str | None = None
+    to_role: str | None = None
+    wants_sync_reply: bool = False
+    """The answer is wanted in that of the transport (`ebms-2.0`, SyncReply)."""
 
     def __post_init__(self) -> None:
         lines = (
@@ -87,6 +91,9 @@ class Acknowledgment(Word):
     status: AckStatus = PLAIN_ACK
     is_receipt: bool = False
     """It is a delivery receipt: the application has the message (seed 001 §2.1.1.2)."""
+    next_element: AcknowledgmentElement | None = None
+    """The acknowledgement of the next MSH, which may travel alone or beside that of the To Party
+    (`ebms-2.0`)."""
 
 
 class ErrorEntry(Word, kw_only=True):
@@ -98,6 +105,10 @@ class ErrorEntry(Word, kw_only=True):
     min_retry_s: int | None = None
     code_text: str = ""
     """The code on the wire, if we do not know it (`code` is then Unknown)."""
+    location: str = ""
+    """Where the error is, as the partner says it: an XPath or a cid: URI (`ebms-2.0`)."""
+    code_context: str = ""
+    """Whose code it is, if it is not one of the standard (`ebms-2.0`)."""
 
 
 class ErrorSignal(Word):
@@ -107,6 +118,22 @@ class ErrorSignal(Word):
     errors: tuple[ErrorEntry, ...]
     semantics: DeliverySemantics = DeliverySemantics.BEST_EFFORT
     """In a DeliveryFailure notice: the degree of the failed message (seed 001 §1.6)."""
+
+
+class SoapFault(Word, kw_only=True):
+    """A SOAP Fault: what one MSH says of one transmission, without a header (`ebms-2.0`).
+
+    It names no message and no party, so it is about the package that it answers.
+    """
+
+    code: FaultCode | None
+    """None for a code that SOAP 1.1 does not have."""
+    code_text: str
+    """The code as it was written, without its prefix."""
+    text: str = ""
+    actor: str = ""
+    details: tuple[str, ...] = ()
+    """The texts of the leaves of its detail, such as error codes of the partner's product."""
 
 
 Verdict = Acknowledgment | ErrorSignal

@@ -125,6 +125,8 @@ class DeliveryTerms(Word, kw_only=True):
     notifies_failures: bool = False
     """Send DeliveryFailure notices to the From Party (ruling R-14)."""
     ack_requested: AckRequested = AckRequested.NONE
+    acknowledges_on_request: bool = False
+    """An acknowledgement comes only if `ack_requested` asks for one (R-29, `ebms-2.0`)."""
     ack_status: AckStatus = PLAIN_ACK
     """What our acknowledgements say; the receiver acknowledges only when it is true (level 0)."""
     sync_reply_mode: SyncReplyMode = SyncReplyMode.NONE
@@ -140,7 +142,27 @@ class DeliveryTerms(Word, kw_only=True):
         return (
             self.method is ReliableMessagingMethod.EBXML
             and self.semantics is not DeliverySemantics.BEST_EFFORT
+            and not self._asks_for_none
         )
+
+    @property
+    def _asks_for_none(self) -> bool:
+        return self.acknowledges_on_request and self.ack_requested is AckRequested.NONE
+
+    @property
+    def eliminates_duplicates(self) -> bool:
+        """Whether our headers ask that repeats are suppressed."""
+        return self.semantics not in (
+            DeliverySemantics.BEST_EFFORT,
+            DeliverySemantics.AT_LEAST_ONCE,
+        )
+
+    @property
+    def header_semantics(self) -> DeliverySemantics:
+        """What the header of a message asks for: acknowledgement, elimination, or neither."""
+        if self.semantics is DeliverySemantics.AT_MOST_ONCE and self._asks_for_none:
+            return self.semantics
+        return self.semantics.on_wire
 
     @property
     def numbers_messages(self) -> bool:

@@ -213,6 +213,8 @@ class Answer(Word):
     severity: Severity
     description: str
     min_retry_s: int | None = None
+    location: str = ""
+    """Where in the package the trouble is, for a profile that can say it."""
 
 
 Effect = (

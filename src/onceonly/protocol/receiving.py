@@ -28,9 +28,12 @@ disagree, so the pair is quarantined: until the operator resumes it, every unsee
 answered with TransientError, which costs the sender nothing. After a resume the next number is
 accepted, whatever it is.
 
-Not everything is acknowledged. A BestEffort message and one that a reliable transport brought are
-stored and handed over in one step; BestEffort is not even remembered, so that its repeat is
-delivered too, unless the agreement drops duplicates (R-16). But a BestEffort and a reliable message
+Not everything is acknowledged. A message whose header asks for no acknowledgement and one that a
+reliable transport brought are stored and handed over in one step. Acknowledgement and elimination
+of repeats are two wishes (R-29): what is acknowledged is eliminated as well, but a header may ask
+for elimination alone. If it asks for neither, as BestEffort does, the message is not even
+remembered, so that its repeat is delivered too, unless the agreement drops duplicates (R-16). But a
+BestEffort and a reliable message
 with the same MessageId are different messages, whichever of them comes first (R-37). If the
 business response goes back in the answer of the transport, the message is handed over at once: only
 the application can make that response, and the response carries the acknowledgement (seed 001
@@ -153,7 +156,8 @@ class Arrival(Word):
 
     message_id: str
     digest: str
-    semantics: DeliverySemantics
+    wants_ack: bool
+    """Its header asks for an acknowledgement, and so for elimination of its repeats (R-29)."""
     timestamp_at: int
     sequence_number: int | None
     time_to_live_at: int | None = None
@@ -162,6 +166,8 @@ class Arrival(Word):
     delivery_receipt_requested: AckRequested | None = None
     header_digest: str | None = None
     stamp: Stamp | None = None
+    wants_elimination: bool = False
+    """Its header asks that its repeats are eliminated, whether they are acknowledged or not."""
 
 
 class Case(Enum):
@@ -259,7 +265,7 @@ def _case_of(  # noqa: PLR0911 - because it is the table of the essay, a line pe
     wanted = arrival.delivery_receipt_requested
     if wanted is not None and not receipt_is_provided(wanted, terms.delivery_receipt_provided):
         return Case.NOT_SUPPORTED
-    if arrival.semantics is DeliverySemantics.BEST_EFFORT or not terms.is_numbered:
+    if not (arrival.wants_ack and terms.is_numbered):
         return Case.NEW
     if pair.status is PairStatus.QUARANTINED:
         return Case.QUARANTINED
@@ -289,16 +295,13 @@ def _out_of_time(
 
 
 def _is_remembered(arrival: Arrival, terms: DeliveryTerms) -> bool:
-    return arrival.semantics is not DeliverySemantics.BEST_EFFORT or terms.drop_duplicates
+    return arrival.wants_ack or arrival.wants_elimination or terms.drop_duplicates
 
 
 def _is_acknowledged(arrival: Arrival, terms: DeliveryTerms) -> bool:
-    """Seed 001 §1.3: OnceAndOnlyOnce by the ebXML method, whatever else was agreed (S0-10)."""
+    """Seed 001 §1.3: asked for, by the ebXML method, whatever else was agreed (S0-10)."""
     method = terms.method if arrival.method is None else arrival.method
-    return (
-        arrival.semantics is not DeliverySemantics.BEST_EFFORT
-        and method is ReliableMessagingMethod.EBXML
-    )
+    return arrival.wants_ack and method is ReliableMessagingMethod.EBXML
 
 
 def _is_answered_by_the_application(arrival: Arrival, terms: DeliveryTerms) -> bool:
@@ -323,7 +326,7 @@ def _fits(arrival: Arrival, pair: ReceivingPair) -> bool:
 
 def _accept(arrival: Arrival, pair: ReceivingPair, terms: DeliveryTerms) -> Reception:
     row = Journal(Event.STORED, sequence_number=arrival.sequence_number)
-    if terms.is_numbered and arrival.semantics is not DeliverySemantics.BEST_EFFORT:
+    if terms.is_numbered and arrival.wants_ack:
         pair = ReceivingPair(
             sequence_number=arrival.sequence_number, forgotten_at=pair.forgotten_at
         )

@@ -142,7 +142,7 @@ def _after_transmission(
     sent = event.transmission
     if terms.semantics is DeliverySemantics.BEST_EFFORT:
         return _end_best_effort(state, event)
-    if terms.method is ReliableMessagingMethod.TRANSPORT and sent.outcome is Outcome.ACCEPTED:
+    if not terms.is_acknowledged and _was_all(sent, terms):
         return _sent(state, event)
     # A pause that was asked for before the transmission ended stays, and so does a resume.
     if state.silence is not Silence.NONE or event.attempt != state.attempt:
@@ -153,6 +153,13 @@ def _after_transmission(
         reason = verdict.with_last("the network took nothing of it", (sent,))
         return verdict.give_up(state, ErrorCode.DELIVERY_FAILURE, reason, terms)
     return changed(state, due_ns=schedule.response_due_ns(state.attempt, now, terms)), ()
+
+
+def _was_all(sent: Transmission, terms: DeliveryTerms) -> bool:
+    """Whether nothing more is to come of a message that nobody acknowledges."""
+    if terms.method is ReliableMessagingMethod.TRANSPORT:
+        return sent.outcome is Outcome.ACCEPTED
+    return not _fails_at_once(sent, terms)
 
 
 def _fails_at_once(sent: Transmission, terms: DeliveryTerms) -> bool:

@@ -61,9 +61,9 @@ def give_up(state: Outbound, code: ErrorCode, reason: str, terms: DeliveryTerms)
 
 
 def _suspends(terms: DeliveryTerms) -> bool:
-    return (
-        terms.on_exhausted is OnExhausted.SUSPEND
-        and terms.semantics is DeliverySemantics.ONCE_AND_ONLY_ONCE
+    return terms.on_exhausted is OnExhausted.SUSPEND and terms.semantics in (
+        DeliverySemantics.ONCE_AND_ONLY_ONCE,
+        DeliverySemantics.AT_LEAST_ONCE,
     )
 
 

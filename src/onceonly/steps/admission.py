@@ -5,6 +5,7 @@ the message keeps to its agreement, or travels a route of ours.
 """
 
 from onceonly.message.agreement import Route
+from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.message import Message
 from onceonly.message.signals import Acknowledgment, ErrorSignal, Signal
 from onceonly.steps.agreements import AdmittedMessage
@@ -46,6 +47,12 @@ def admit(
         if not is_previous_hop(caller, route):
             raise NotEntitled(f"does not show what route {route.id!r} asks of its callers")
         passed(Check.CALLER)
+        if not document.routing:
+            raise RemoteError(
+                ErrorCode.NOT_SUPPORTED,
+                f"a message of profile {document.profile.name}, which has no RoutingHeaders, on"
+                f" route {route.id!r}; expected is profile {route.profile.name}",
+            )
         return route
     agreement = house.agreements.find_ours(content.agreement_id)
     if agreement is not None and not is_entitled(caller, agreement):

@@ -36,6 +36,9 @@ _NO_NUMBER = (
 )
 
 
+_HEADER = "//SOAP:Header/eb:"
+
+
 class AdmittedMessage(Word):
     """A message that keeps to its agreement, under the agreement's names."""
 
@@ -43,8 +46,24 @@ class AdmittedMessage(Word):
     message: Message
     terms: DeliveryTerms
     """The agreed terms, with the values that the header of this message sets."""
-    hop: RoutingHeader
-    """The last RoutingHeader, which says what this hop has to do (S1-40)."""
+    hop: RoutingHeader | None
+    """The last RoutingHeader, which says what this hop has to do (S1-40); None in a profile without
+    them, where the header says it."""
+
+    @property
+    def sequence_number(self) -> int | None:
+        """Its number, where messages are numbered."""
+        return None if self.hop is None else self.hop.sequence_number
+
+    @property
+    def ack_requested(self) -> AckRequested | None:
+        """Which Acknowledgment element it asks for; None: which was agreed."""
+        return _ack_requested_of(self.message, self.hop)
+
+    @property
+    def error_uri(self) -> str | None:
+        """Where errors about it are to go, if it says so."""
+        return None if self.hop is None else self.hop.error_uri
 
 
 class Agreements:
@@ -154,8 +173,9 @@ class Agreements:
                 f" expected is profile {agreement.profile.name}, which was agreed",
             )
         passed(Check.PROFILE)
-        hop = routing[-1]
-        if hop.receiver_uri not in our_uris:
+        assert bool(routing) is profile.has_routing_headers, "so its codec reads a document"
+        hop = routing[-1] if routing else None
+        if hop is not None and hop.receiver_uri not in our_uris:
             raise RemoteError(
                 ErrorCode.VALUE_NOT_RECOGNIZED,
                 f"ReceiverURI {quoted(hop.receiver_uri)} is not ours; expected is"
@@ -168,9 +188,10 @@ class Agreements:
         passed(Check.SIGNATURE)
         terms = _terms_of(message, hop, agreement)
         passed(Check.TERMS)
-        _check_number(hop, terms)
+        admitted = AdmittedMessage(agreement, _renamed(message, agreement, terms), terms, hop)
+        _check_number(admitted)
         passed(Check.NUMBER)
-        return AdmittedMessage(agreement, _renamed(message, agreement, terms), terms, hop)
+        return admitted
 
 
 def refuse_signed(element: AcknowledgmentElement | None) -> None:
@@ -191,7 +212,7 @@ def _renamed(message: Message, agreement: Agreement, terms: DeliveryTerms) -> Me
         message,
         from_ids=theirs,
         to_ids=ours,
-        semantics=terms.semantics.on_wire,
+        semantics=terms.header_semantics,
         leaves_semantics=False,
     )
 
@@ -217,39 +238,86 @@ def _check_times(message: Message, routing: Sequence[RoutingHeader], terms: Deli
         )
 
 
-def _terms_of(message: Message, hop: RoutingHeader, agreement: Agreement) -> DeliveryTerms:
+def _terms_of(message: Message, hop: RoutingHeader | None, agreement: Agreement) -> DeliveryTerms:
     agreed = agreement.terms
     semantics = _semantics_of(message, agreement)
     if not agreement.profile.header_has_parameters:
         return agreed if semantics is agreed.semantics else changed(agreed, semantics=semantics)
-    ack_requested = hop.ack_requested or AckRequested.NONE
+    ack_requested = _ack_requested_of(message, hop) or AckRequested.NONE
     if ack_requested is AckRequested.SIGNED:
-        raise RemoteError(ErrorCode.NOT_SUPPORTED, _UNSIGNED)
+        raise RemoteError(ErrorCode.NOT_SUPPORTED, _UNSIGNED, location=f"{_HEADER}AckRequested")
     return changed(
         agreed,
         semantics=semantics,
         method=_method_of(hop, agreed),
-        sync_reply_mode=_sync_reply_mode_of(message, agreed),
+        sync_reply_mode=(
+            _sync_reply_mode_of(message, agreed)
+            if agreement.profile.header_names_semantics
+            else _wished_mode_of(message, agreed)
+        ),
         ack_requested=ack_requested,
     )
 
 
 def _semantics_of(message: Message, agreement: Agreement) -> DeliverySemantics:
     """Seed 000 §5.1 (6): the header alone decides. Seed 001: header or CPA."""
-    agreed = agreement.terms.semantics
-    if message.leaves_semantics or message.semantics is agreed.on_wire:
+    agreed, word = agreement.terms.semantics, agreement.terms.header_semantics
+    if not agreement.profile.header_names_semantics:
+        _check_wishes(message, agreement.terms)
+        return agreed
+    if message.leaves_semantics or message.semantics is word:
         return agreed
     if agreement.profile.header_decides_semantics:
         return message.semantics
     raise RemoteError(
         ErrorCode.INCONSISTENT,
         f"deliverySemantics is {message.semantics.value}; expected is what was agreed,"
-        f" {agreed.on_wire.value}, or none in the header",
+        f" {word.value}, or none in the header",
     )
 
 
-def _method_of(hop: RoutingHeader, agreed: DeliveryTerms) -> ReliableMessagingMethod:
-    named = hop.reliable_messaging_method
+def _ack_requested_of(message: Message, hop: RoutingHeader | None) -> AckRequested | None:
+    return message.ack_requested if hop is None else hop.ack_requested
+
+
+def _check_wishes(message: Message, terms: DeliveryTerms) -> None:
+    """Raise `RemoteError` if the header asks for more or less than was agreed (R-29)."""
+    word = terms.header_semantics
+    wishes = (
+        ("AckRequested", message.wants_ack, word is DeliverySemantics.ONCE_AND_ONLY_ONCE),
+        (
+            "DuplicateElimination",
+            message.duplicate_elimination,
+            terms.eliminates_duplicates,
+        ),
+    )
+    for name, is_there, is_agreed in wishes:
+        if is_there is not None and is_there is not is_agreed:
+            raise RemoteError(
+                ErrorCode.INCONSISTENT,
+                f"{name} is {'there' if is_there else 'missing'}; expected is what was agreed, a"
+                f" header {'with' if is_agreed else 'without'} it",
+                location=f"{_HEADER}{'MessageHeader/eb:' if name != 'AckRequested' else ''}{name}",
+            )
+
+
+def _wished_mode_of(message: Message, agreed: DeliveryTerms) -> SyncReplyMode:
+    """What comes in the answer, where a header can only ask for it, and not say what."""
+    is_wished = message.sync_reply_mode not in (None, SyncReplyMode.NONE)
+    is_response = message.ref_to_message_id is not None
+    is_agreed = agreed.sync_reply_mode is not SyncReplyMode.NONE
+    if is_wished is not is_agreed and not (is_agreed and is_response):
+        raise RemoteError(
+            ErrorCode.INCONSISTENT,
+            f"SyncReply is {'there' if is_wished else 'missing'}; expected is what was agreed, a"
+            f" header {'with' if is_agreed else 'without'} it",
+            location=f"{_HEADER}SyncReply",
+        )
+    return agreed.sync_reply_mode if is_wished else SyncReplyMode.NONE
+
+
+def _method_of(hop: RoutingHeader | None, agreed: DeliveryTerms) -> ReliableMessagingMethod:
+    named = None if hop is None else hop.reliable_messaging_method
     if named is None or named is agreed.method:
         return agreed.method
     raise RemoteError(
@@ -277,7 +345,8 @@ def _sync_reply_mode_of(message: Message, agreed: DeliveryTerms) -> SyncReplyMod
     )
 
 
-def _check_number(hop: RoutingHeader, terms: DeliveryTerms) -> None:
+def _check_number(admitted: AdmittedMessage) -> None:
+    terms = admitted.terms
     is_reliable = terms.semantics is not DeliverySemantics.BEST_EFFORT
-    if terms.is_numbered and is_reliable and hop.sequence_number is None:
+    if terms.is_numbered and is_reliable and admitted.sequence_number is None:
         raise RemoteError(ErrorCode.INCONSISTENT, _NO_NUMBER)

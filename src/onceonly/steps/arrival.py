@@ -166,19 +166,21 @@ def find_response(snapshot: Snapshot, agreement: Agreement, key: MessageKey) -> 
 
 def arrival_of(received: Received, mode: SyncReplyMode) -> Arrival:
     """What counts for the decision about it, while its sender awaits `mode` in the answer."""
-    message, hop = received.admitted.message, received.admitted.hop
+    admitted = received.admitted
+    message = admitted.message
     return Arrival(
         message.message_id,
         received.digests.payloads,
-        message.semantics,
+        message.wants_ack,
         message.timestamp_at,
-        hop.sequence_number,
+        admitted.sequence_number,
         message.time_to_live_at,
-        received.admitted.terms.method,
+        admitted.terms.method,
         mode,
         message.delivery_receipt_requested,
         received.digests.header,
-        stamp_of(message, hop.ack_requested),
+        stamp_of(message, admitted.ack_requested),
+        message.is_eliminated,
     )
 
 
@@ -205,7 +207,7 @@ def _keep(
         response,
         digest=received.digests.payloads,
         header_digest=received.digests.header,
-        ack_requested=received.admitted.hop.ack_requested,
+        ack_requested=received.admitted.ack_requested,
         received_at=ground.now.at,
         keep_until_at=schedule.forgettable_at(message.timestamp_at, ground.now, terms),
         has_key=reception.is_remembered,
@@ -258,7 +260,7 @@ def _row(ground: Ground, received: Received, effect: Journal) -> Record:
         effect,
         ground.now,
         digests=received.digests,
-        ack_requested=admitted.hop.ack_requested,
+        ack_requested=admitted.ack_requested,
     )
 
 

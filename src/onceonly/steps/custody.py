@@ -114,11 +114,12 @@ def _arrival_of(passage: Passage) -> Arrival:
     return Arrival(
         message.message_id,
         passage.digests.payloads,
-        message.semantics,
+        message.wants_ack,
         message.timestamp_at,
         passage.previous.sequence_number,
         time_to_live_at=message.time_to_live_at,
         method=passage.previous.reliable_messaging_method,
         header_digest=passage.digests.header,
         stamp=stamp_of(message, passage.previous.ack_requested),
+        wants_elimination=message.is_eliminated,
     )

@@ -6,7 +6,7 @@ from onceonly.journal.record import Record
 from onceonly.message.agreement import Agreement
 from onceonly.message.errors import LocalError, Severity
 from onceonly.message.event import Direction, Event
-from onceonly.message.message import DeliverySemantics, Message
+from onceonly.message.message import Message
 from onceonly.message.word import changed
 from onceonly.protocol.effects import Journal
 from onceonly.protocol.keeping import may_follow, report_processing
@@ -182,8 +182,7 @@ def _reported(standing: InboxStanding, processing: ProcessingState) -> tuple[Jou
 
 def _notice(ground: Ground, message: Message, reason: str) -> OwedNotice | None:
     agreement = agreement_of(ground, message)
-    is_reliable = message.semantics is not DeliverySemantics.BEST_EFFORT
-    if not is_reliable or not are_sent(agreement.profile, agreement.terms):
+    if not message.wants_ack or not are_sent(agreement.profile, agreement.terms):
         return None
     return OwedNotice(
         message.key,

@@ -13,7 +13,6 @@ from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.identity import PartyId
 from onceonly.message.message import (
     AckRequested,
-    DeliverySemantics,
     Message,
     ReliableMessagingMethod,
     RoutingHeader,
@@ -47,10 +46,7 @@ class Passage(Word):
     def is_answered(self) -> bool:
         """Whether an acknowledgement is expected for it."""
         method = self.previous.reliable_messaging_method or self.route.terms.method
-        return (
-            self.message.semantics is not DeliverySemantics.BEST_EFFORT
-            and method is ReliableMessagingMethod.EBXML
-        )
+        return self.message.wants_ack and method is ReliableMessagingMethod.EBXML
 
 
 class Routes:
@@ -165,7 +161,7 @@ def is_accepted(route: Route, message: Message, previous: RoutingHeader) -> bool
     method = previous.reliable_messaging_method or route.terms.method
     if (
         route.intermediary is not Intermediary.ACCEPT
-        or message.semantics is DeliverySemantics.BEST_EFFORT
+        or not message.wants_ack
         or method is not ReliableMessagingMethod.EBXML
     ):
         return False

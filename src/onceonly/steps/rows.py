@@ -207,7 +207,7 @@ class Rows:
 def _agreed_semantics(message: Message, agreement: Agreement) -> DeliverySemantics:
     """The agreed semantics, if the wire has no word for it (R-16, R-17)."""
     agreed = agreement.terms.semantics
-    return agreed if message.semantics is agreed.on_wire else message.semantics
+    return agreed if message.semantics is agreement.terms.header_semantics else message.semantics
 
 
 def _with_method(reason: str | None, agreement: Agreement) -> str | None:

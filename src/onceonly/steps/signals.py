@@ -2,7 +2,8 @@
 
 Header values are those of seed 000 §2.2.2 and seed 001 §1.3.3.1: From is the ReceiverURI and To the
 SenderURI of the last RoutingHeader of the message that the signal is about; the agreement's id and
-the ConversationId are copied. A DeliveryFailure notice names the parties instead (seed 001 §1.6).
+the ConversationId are copied. A DeliveryFailure notice names the parties instead (seed 001 §1.6),
+and so does every signal of a profile without RoutingHeaders.
 """
 
 from onceonly.message.agreement import Agreement
@@ -31,29 +32,46 @@ from onceonly.wire.envelope import About, boundary_for, encode
 
 
 class Hop(Word):
-    """Between which MSHs a signal is sent, and what it copies from the message it is about."""
+    """Between which MSHs a signal is sent, and what it copies from the message it is about.
+
+    The URIs have a meaning in a profile with RoutingHeaders only, and the names of the parties in
+    one without them.
+    """
 
     our_uri: str
     their_uri: str
     profile: Profile
     agreement_id: str
     conversation_id: str
+    our_ids: tuple[PartyId, ...] = ()
+    their_ids: tuple[PartyId, ...] = ()
 
 
 def hop_back(admitted: AdmittedMessage) -> Hop:
     """Where a signal about a received message goes (S0-61 to S0-63, S1-40)."""
+    hop, message = admitted.hop, admitted.message
     return Hop(
-        admitted.hop.receiver_uri,
-        admitted.hop.sender_uri,
+        "" if hop is None else hop.receiver_uri,
+        "" if hop is None else hop.sender_uri,
         admitted.agreement.profile,
-        admitted.message.agreement_id,
-        admitted.message.conversation_id,
+        message.agreement_id,
+        message.conversation_id,
+        message.to_ids,
+        message.from_ids,
     )
 
 
 def hop_to(house: House, agreement: Agreement, conversation_id: str) -> Hop:
     """Where a signal to the partner goes if no RoutingHeader is at hand: as was agreed."""
-    return Hop(house.uri, agreement.receiver_uri, agreement.profile, agreement.id, conversation_id)
+    return Hop(
+        house.uri,
+        agreement.receiver_uri,
+        agreement.profile,
+        agreement.id,
+        conversation_id,
+        agreement.our_ids,
+        agreement.their_ids,
+    )
 
 
 def hop_of_rejection(house: House, about: About, agreement: Agreement) -> Hop:
@@ -66,6 +84,8 @@ def hop_of_rejection(house: House, about: About, agreement: Agreement) -> Hop:
         about.profile or agreement.profile,
         about.agreement_id or agreement.id,
         about.conversation_id or "unknown",
+        agreement.our_ids,
+        about.from_ids or agreement.their_ids,
     )
 
 
@@ -119,10 +139,11 @@ def signal_header(
     ground: Ground, hop: Hop, ref_to_message_id: str, message_id: str | None = None
 ) -> SignalHeader:
     """A Header from MSH to MSH, under a fresh MessageId unless it has one."""
+    is_hop = hop.profile.has_routing_headers
     return SignalHeader(
         message_id=message_id or ground.message_id(f"signal {ref_to_message_id}"),
-        from_ids=(PartyId(hop.our_uri),),
-        to_ids=(PartyId(hop.their_uri),),
+        from_ids=(PartyId(hop.our_uri),) if is_hop else hop.our_ids,
+        to_ids=(PartyId(hop.their_uri),) if is_hop else hop.their_ids,
         agreement_id=hop.agreement_id,
         conversation_id=hop.conversation_id,
         timestamp_at=ground.now.at,
@@ -160,12 +181,13 @@ def entry_of(answer: Answer | AnswerUpstream) -> ErrorEntry:
         severity=answer.severity,
         description=answer.description,
         min_retry_s=answer.min_retry_s,
+        location=answer.location if isinstance(answer, Answer) else "",
     )
 
 
 def answer_of(refusal: RemoteError) -> Answer:
     """What the sender of a refused package is told."""
-    return Answer(refusal.code, refusal.severity, refusal.description)
+    return Answer(refusal.code, refusal.severity, refusal.description, location=refusal.location)
 
 
 def error_sent(answer: Answer, transmission: Transmission) -> Journal:

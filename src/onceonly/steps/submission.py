@@ -164,6 +164,8 @@ def with_terms(message: Message, agreement: Agreement, *, wants_element: bool = 
     if terms.sync_reply_mode is not SyncReplyMode.NONE:
         is_response = message.ref_to_message_id is not None
         mode = SyncReplyMode.NONE if is_response else terms.sync_reply_mode
+        if mode.has_signals and not agreement.profile.header_names_semantics:
+            mode = SyncReplyMode.SIGNALS_AND_RESPONSE  # The header asks, and cannot say for what.
     receipt = terms.delivery_receipt_requested
     element = None
     if wants_element:

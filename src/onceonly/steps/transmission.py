@@ -12,6 +12,12 @@ def first_package(ground: Ground, message: Message, sequence_number: int | None)
     """The package of the first transmission; every resend has the same bytes (R-04)."""
     agreement = ground.house.agreement(message.agreement_id)
     made_at = made_after(message, ground.now.at)
+    if agreement.profile.acknowledges_on_request:
+        message = changed(
+            message,
+            duplicate_elimination=agreement.terms.eliminates_duplicates,
+            ack_requested=agreement.terms.ack_requested,
+        )
     token = ground.token(f"package {message.message_id}")
     return encode(
         message,

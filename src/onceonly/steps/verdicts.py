@@ -90,12 +90,19 @@ def respond(txn: Transaction, ground: Ground, message: Message, caller: Caller) 
     work: list[Work] = []
     is_known = entry.state.status is OutboundStatus.ACKNOWLEDGED and entry.state.has_arrived
     is_news = not is_known and entry.state.exposure is not Exposure.NEVER
-    if is_news and agreement.profile.response_acknowledges:
+    acknowledges = agreement.profile.response_acknowledges or _carries_acknowledgment(message)
+    if is_news and acknowledges:
         detail = f"on the business response {message.message_id}"
         work.append(MessageWork(entry.message_id, AckReceived(detail, is_from_to_party=True)))
     if agreement.terms.recovery.response_within_s is not None:
         work.append(RecoveryWork(entry.message_id, recovering.ResponseReceived()))
     return sending.run(txn, ground, work, entry=entry) if work else None
+
+
+def _carries_acknowledgment(message: Message) -> bool:
+    """Whether the message acknowledges the one that it answers, by an element of its own."""
+    element = message.acknowledgment
+    return element is not None and element.ref_to_message_id in ("", message.ref_to_message_id)
 
 
 def send_beside(txn: Transaction, ground: Ground, message_id: str) -> bool:
@@ -173,7 +180,8 @@ def is_acknowledged_by_partner(signal: Acknowledgment, agreement: Agreement) -> 
     that the application has the message, so only the To Party can give it, whoever brings it.
     """
     if signal.element is None:
-        return True
+        # The next MSH speaks for its hop only (R-32).
+        return signal.next_element is None
     if agreement.terms.intermediary is Intermediary.ACCEPT and not signal.is_receipt:
         return True
     return _are_names_of_partner(signal.element.from_ids, agreement)

@@ -4,22 +4,48 @@ Knows how a header document and payloads make a package (`wire.md` Part A2), and
 none, in words. Packages of which nothing has to be said go the short way of `envelope.Decoder`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from hashlib import new
+from typing import TYPE_CHECKING, Final
 
-from onceonly.message.errors import ErrorCode, RemoteError
+from onceonly.message.errors import ErrorCode, RemoteError, changed_error
 from onceonly.message.message import Message, Payload
 from onceonly.message.printable import quoted
 from onceonly.message.profile import Profile
 from onceonly.message.word import Word, changed
 from onceonly.wire import header, names
-from onceonly.wire.document import About, Document, Envelope, PayloadSink, about
+from onceonly.wire.document import About, Document, Envelope, PayloadSink, Reference, about
 from onceonly.wire.limits import Limits
 from onceonly.wire.mime import PartHead, carried_type, content_ids_of, part_media_type
-from onceonly.wire.registry import find_by_version
+from onceonly.wire.registry import (
+    codec_of,
+    fault_of,
+    find_by_type,
+    find_by_version,
+    forget_with,
+    has_header_type,
+)
+from onceonly.wire.signature import DIGESTS, SHA256, Signature, UnreadableSignature
 from onceonly.wire.splitter import PartBegun, PartBytes, PartEnded, PartEvent, Splitter, in_part
 from onceonly.wire.transfer import Transfer, transfer_of
+from onceonly.wire.unframed import Unframed
 from onceonly.wire.version import check_same, profile_of
 from onceonly.wire.xml import Element, parse
+
+if TYPE_CHECKING:
+    from hashlib import _Hash as Hash
+
+_NOTHING_SAID: Final = Reference()
+
+
+class Frame(Word):
+    """What the Content-Type of a package says of its parts (`package_type.PackageType`)."""
+
+    content_type: str
+    boundary: str | None
+    start: str | None
+    header_type: str | None
 
 
 class Takers(Word):
@@ -34,17 +60,20 @@ class Assembly:
 
     def __init__(
         self,
-        boundary: str,
-        start: str | None,
+        frame: Frame,
         declared: Profile | None,
         limits: Limits,
         takers: Takers,
     ) -> None:
         self._limits = limits
         self._takers = takers
-        self._start = start
+        self._frame = frame
         self._declared = declared
-        self._splitter = Splitter(boundary, limits)
+        self._splitter: Splitter | Unframed = (
+            Unframed(frame.content_type, limits)
+            if frame.boundary is None
+            else Splitter(frame.boundary, limits)
+        )
         self._transfer: Transfer = transfer_of("binary")
         self._charset: str | None = None
         self._header = bytearray()
@@ -59,6 +88,14 @@ class Assembly:
         self._head = PartHead("", None, "")
         self._payloads: list[Payload] = []
         self._sinks: list[PayloadSink] = []
+        self._dropped = 0
+        self._is_dropped = False
+        """The part that is being read is not named, and is dropped."""
+        self._wanted: tuple[str, ...] = ()
+        """By which methods the signature has digests of the part that is being read."""
+        self._hashes: dict[str, Hash] = {}
+        """Those of them that its sink does not compute."""
+        self._digests: dict[str, dict[str, bytes]] = {}
 
     @property
     def about(self) -> About | None:
@@ -68,29 +105,34 @@ class Assembly:
         """
         if self._document is not None:
             return about(self._document)
-        return None if self._root is None else header.salvage(self._root, self._limits)
+        if self._root is None:
+            return None
+        return header.salvage(self._root, self._limits, self._declared)
 
     def feed(self, data: bytes) -> None:
         """Read the next piece. Raises `RemoteError`."""
-        for event in self._splitter.feed(data):
+        for event in self._as_cut(self._splitter.feed(data)):
             self._apply(event)
 
     def skip(self, size_bytes: int) -> None:
         """Count a whole package that went the short way; what follows it is an epilogue."""
+        assert isinstance(self._splitter, Splitter), "what has no frame has no short way"
         self._splitter.skip(size_bytes)
 
     def finish(self) -> Envelope:
         """The whole package, once every piece was fed. Raises `RemoteError`."""
-        for event in self._splitter.finish():
+        for event in self._as_cut(self._splitter.finish()):
             self._apply(event)
         document = self._document
         assert document is not None, "the splitter refuses a package without a part"
         missing = document.labels.keys() - self._documents.keys()
         if missing:
+            href = names.CONTENT_ID_SCHEME + min(missing)
             raise RemoteError(
                 ErrorCode.MIME_PROBLEM,
-                f"the Manifest names {quoted(names.CONTENT_ID_SCHEME + min(missing))}; expected is"
-                f" a part with that Content-ID among the {self._number} that came",
+                f"the Manifest names {quoted(href)}; expected is a part with that Content-ID among"
+                f" the {self._number} that came",
+                location=href,
             )
         content = document.content
         if isinstance(content, Message) and self._payloads:
@@ -101,7 +143,21 @@ class Assembly:
             document.profile,
             bytes(self._header),
             tuple(self._sinks),
+            document.warnings,
+            self._dropped,
+            document.signature,
+            self._digests,
         )
+
+    def _as_cut(self, events: Iterator[PartEvent]) -> Iterator[PartEvent]:
+        """The events; a frame that is broken is a fault where the form has faults."""
+        try:
+            yield from events
+        except RemoteError as error:
+            raise self._as_fault(error) from error
+
+    def _as_fault(self, error: RemoteError) -> RemoteError:
+        return changed_error(error, fault=error.fault or fault_of(self._declared))
 
     def _apply(self, event: PartEvent) -> None:
         if isinstance(event, PartBegun):
@@ -110,7 +166,8 @@ class Assembly:
         try:
             data = self._decoded(event)
         except RemoteError as error:
-            raise in_part(error, self._number, self._head.content_id) from error
+            error = in_part(error, self._number, self._head.content_id)
+            raise self._as_fault(error) from error
         if data:
             self._take(data)
         if isinstance(event, PartEnded):
@@ -125,6 +182,7 @@ class Assembly:
     def _begin_part(self, head: PartHead) -> None:
         self._number += 1
         self._head = head
+        is_header = self._document is None
         try:
             self._transfer = transfer_of(head.transfer_encoding)
             if self._document is None:
@@ -132,7 +190,8 @@ class Assembly:
             else:
                 self._begin_payload(head, self._document)
         except RemoteError as error:
-            raise in_part(error, self._number, head.content_id) from error
+            error = in_part(error, self._number, head.content_id)
+            raise (self._as_fault(error) if is_header else error) from error
 
     def _end_part(self) -> None:
         if self._document is None:
@@ -142,22 +201,24 @@ class Assembly:
 
     def _begin_header(self, head: PartHead) -> None:
         media_type = part_media_type(head.content_type, self._limits)
-        if media_type.essence != names.HEADER_TYPE:
+        essence, wanted = media_type.essence, self._frame.header_type
+        if essence != wanted and (wanted is not None or not has_header_type(essence)):
             raise RemoteError(
                 ErrorCode.MIME_PROBLEM,
-                f"the first part is not the header: it is {quoted(media_type.essence)}, expected is"
-                f" {names.HEADER_TYPE}",
+                f"the first part is not the header: it is {quoted(essence)}, expected is"
+                f" {wanted or names.HEADER_TYPE}",
             )
-        if self._start is not None and head.content_id != self._start:
+        start = self._frame.start
+        if start is not None and head.content_id != start:
             raise RemoteError(
                 ErrorCode.MIME_PROBLEM,
-                f"start does not name the first part but {quoted(self._start)}; expected is the"
+                f"start does not name the first part but {quoted(start)}; expected is the"
                 " Content-ID of the first part, which is the header",
             )
         if head.content_id is not None:
             self._content_ids.add(head.content_id)
         self._charset = media_type.parameters.get("charset")
-        declared = find_declared(media_type.parameters.get("version"))
+        declared = find_declared(essence, media_type.parameters.get("version"))
         check_same(declared, self._declared)
         self._declared = declared or self._declared
 
@@ -167,7 +228,15 @@ class Assembly:
                 ErrorCode.MIME_PROBLEM,
                 "two parts with one Content-ID; expected is another for each of them",
             )
+        self._wanted = _wanted_of(document.signature, head.content_id)
         reference = self._names.get(head.content_id or "")
+        if reference is None and document.labels and self._drops(document, head):
+            self._dropped += 1
+            self._is_dropped = True
+            self._hashes = {method: new(DIGESTS[method]) for method in self._wanted}
+            return
+        self._is_dropped = False
+        self._hashes = {method: new(DIGESTS[method]) for method in self._wanted if method != SHA256}
         if reference is None:
             raise RemoteError(
                 ErrorCode.MIME_PROBLEM,
@@ -185,15 +254,30 @@ class Assembly:
         self._documents[reference] = head.content_id
         self._sinks.append(self._takers.open_sink(head))
 
+    def _drops(self, document: Document, head: PartHead) -> bool:
+        """Whether an unnamed part is dropped. Under a signature it must be signed (P7)."""
+        if isinstance(document.signature, Signature) and not self._wanted:
+            raise RemoteError(
+                ErrorCode.MIME_PROBLEM,
+                "a part that neither the Manifest nor the signature names; expected is none beside"
+                " those that were signed",
+                location=f"{names.CONTENT_ID_SCHEME}{head.content_id or ''}",
+            )
+        return codec_of(document.profile).drops_unnamed_parts
+
     def _take(self, data: bytes) -> None:
         if self._document is not None:
-            self._sinks[-1].write(data)
+            for one in self._hashes.values():
+                one.update(data)
+            if not self._is_dropped:
+                self._sinks[-1].write(data)
             return
         if len(self._header) + len(data) > self._limits.header_bytes_max:
             raise RemoteError(
                 ErrorCode.MESSAGE_TOO_LARGE,
                 "the header document is too long; at most"
                 f" {self._limits.header_bytes_max} bytes are read",
+                fault=fault_of(self._declared),
             )
         self._header += data
 
@@ -201,7 +285,10 @@ class Assembly:
         document = bytes(self._header)
         self._document = header.find(document, self._charset, self._declared, self._limits)
         if self._document is None:
-            self._root = parse(document, self._charset, self._limits)
+            try:
+                self._root = parse(document, self._charset, self._limits)
+            except RemoteError as error:
+                raise self._as_fault(error) from error
             self._document = header.read(self._root, self._declared, self._limits)
         self._names = _names_of(self._document)
         self._takers.admit(self._document)
@@ -209,18 +296,44 @@ class Assembly:
             header.learn(document, self._charset, self._declared, self._limits)
 
     def _end_payload(self, document: Document) -> None:
+        digests = {method: one.digest() for method, one in self._hashes.items()}
+        if self._wanted:
+            self._digests[self._head.content_id or ""] = digests
+        if self._is_dropped:
+            return
         content_type, content_id = self._head.content_type, self._head.content_id
         assert content_id is not None, "checked when the part began"
         size_bytes, digest = self._sinks[-1].close()
+        if SHA256 in self._wanted:
+            digests[SHA256] = bytes.fromhex(digest)
+        named = self._names[content_id]
+        said = document.references.get(named, _NOTHING_SAID)
         self._payloads.append(
             Payload(
                 content_id,
                 carried_type(content_type),
                 size_bytes,
                 digest,
-                document.labels[self._names[content_id]],
+                document.labels[named],
+                said.reference_id,
+                said.role,
+                said.description,
+                said.schemas,
             )
         )
+
+
+def _wanted_of(
+    signature: Signature | UnreadableSignature | None, content_id: str | None
+) -> tuple[str, ...]:
+    """By which methods a signature has digests of a part."""
+    if content_id is None or not isinstance(signature, Signature):
+        return ()
+    return tuple(
+        digest.method
+        for digest in signature.payloads
+        if content_id in content_ids_of(digest.uri[len(names.CONTENT_ID_SCHEME) :])
+    )
 
 
 def _names_of(document: Document) -> dict[str, str]:
@@ -242,6 +355,16 @@ def _names_of(document: Document) -> dict[str, str]:
     return found
 
 
-def find_declared(version: str | None) -> Profile | None:
-    """The profile of a version that a package says, if it does. Raises `RemoteError`."""
-    return None if version is None else find_by_version(version) or profile_of(version)
+@lru_cache(maxsize=64)
+def find_declared(header_type: str | None, version: str | None) -> Profile | None:
+    """The profile of the type and the version that a package says, if it does.
+
+    Raises `RemoteError`.
+    """
+    profile = find_by_type(header_type)
+    if profile is not None or version is None:
+        return profile
+    return find_by_version(version) or profile_of(version)
+
+
+forget_with(find_declared.cache_clear)

@@ -8,10 +8,13 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from onceonly.message.message import RoutingHeader
+from onceonly.message.message import Payload, RoutingHeader
 from onceonly.message.profile import Profile
+from onceonly.message.signals import SoapFault
+from onceonly.wire import names
 from onceonly.wire.document import About, Content, Document
 from onceonly.wire.limits import Limits
+from onceonly.wire.signature import EnvelopeSigning
 from onceonly.wire.xml import Element
 
 
@@ -20,15 +23,15 @@ class Codec:
     """The wire form of one profile; its functions are pure."""
 
     profile: Profile
-    version: str
-    """The version that a package of this form names."""
+    version: str | None
+    """The version that a package of this form names; None if its media type alone says the form."""
     versions: re.Pattern[str]
     """Fits every version that is read as this form, from end to end, and none of another form."""
     version_attribute: str
     """How the root of the header document spells its attribute; no other form has that spelling."""
-    routing_header_path: tuple[str, ...]
+    routing_header_path: tuple[str, ...] | None
     """The elements from the root to a RoutingHeader, each in the namespace of the envelope. A
-    RoutingHeader has children, so it is never an empty tag."""
+    RoutingHeader has children, so it is never an empty tag. None: a hop adds nothing."""
     read: Callable[[Element, Limits], Document]
     """The document under a root that says that it is of this form.
 
@@ -45,7 +48,29 @@ class Codec:
     """
     write_routing_header: Callable[[RoutingHeader], str]
     """The RoutingHeader of a hop, as whole lines. Raises `LocalError` (InvalidText)."""
+    header_type: str = names.HEADER_TYPE
+    """The media type of the header part, and the `type` of a package around it."""
+    charset: str = "utf-8"
+    """How the header part spells the encoding of what we write, which is UTF-8."""
+    stands_alone: bool = False
+    """A header document without payloads is a package without a MIME frame."""
+    drops_unnamed_parts: bool = False
+    """Parts that a Manifest does not name are read and dropped; otherwise the package is refused.
+    """
+    find_fault: Callable[[Element], SoapFault | None] | None = None
+    """The SOAP Fault in a document. None: the form has no faults, and every refusal is told by a
+    message. Raises `RemoteError` (OtherXml)."""
+    write_fault: Callable[[SoapFault], str] | None = None
+    """The document of a SOAP Fault. Raises `LocalError` (InvalidText)."""
+    sign: Callable[[str, tuple[Payload, ...], EnvelopeSigning], str] | None = None
+    """The document of `write` with a signature over it and these payloads. None: the form has no
+    signatures."""
     leaf: re.Pattern[str] | None = None
     """Finds the texts of a document that may be another in the next one of its layout
     (`template.leaf_pattern`): all but those by which `read` tells what the document is. Without it
     each document is read the long way."""
+
+    @property
+    def has_faults(self) -> bool:
+        """Whether a refusal that no message can tell is a SOAP Fault."""
+        return self.write_fault is not None

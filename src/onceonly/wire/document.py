@@ -3,24 +3,41 @@
 from typing import Protocol
 
 from onceonly.message.identity import PartyId
-from onceonly.message.message import Message, RoutingHeader
+from onceonly.message.message import Message, RoutingHeader, SchemaLocation
 from onceonly.message.profile import Profile
-from onceonly.message.signals import Acknowledgment, ErrorSignal, Inquiry, Signal
-from onceonly.message.word import Word
+from onceonly.message.signals import Acknowledgment, ErrorEntry, ErrorSignal, Inquiry, Signal
+from onceonly.message.word import Word, field
 from onceonly.wire import names
+from onceonly.wire.signature import Signature, UnreadableSignature
 
 Content = Message | Signal
 """What a package is: a business message or one of the signals."""
 
 
+class Reference(Word):
+    """What a Manifest of `ebms-2.0` says of a payload, beside its label."""
+
+    reference_id: str = ""
+    role: str = ""
+    description: str = ""
+    schemas: tuple[SchemaLocation, ...] = ()
+
+
 class Document(Word):
-    """An `ebXMLHeader` that was read; its payloads are only named yet."""
+    """A header document that was read; its payloads are only named yet."""
 
     content: Content
     routing: tuple[RoutingHeader, ...]
+    """Empty in a profile whose hops leave nothing in the document."""
     labels: dict[str, str]
     """Label by content id, one entry for every document that the Manifest names."""
     profile: Profile
+    references: dict[str, Reference] = field(default_factory=dict)
+    """More about a document, by content id, where the Manifest says more."""
+    warnings: tuple[ErrorEntry, ...] = ()
+    """Errors of severity Warning that came with a message or an acknowledgement (`ebms-2.0`)."""
+    signature: Signature | UnreadableSignature | None = None
+    """What it says, without trust."""
 
 
 class PayloadSink(Protocol):
@@ -46,6 +63,14 @@ class Envelope(Word):
     """The header document as received, its transfer encoding undone."""
     sinks: tuple[PayloadSink, ...]
     """Parallel to the payloads of the content."""
+    warnings: tuple[ErrorEntry, ...] = ()
+    """As in `Document`."""
+    dropped_parts: int = 0
+    """Parts that the Manifest does not name (`Codec.drops_unnamed_parts`)."""
+    signature: Signature | UnreadableSignature | None = None
+    """As in `Document`."""
+    part_digests: dict[str, dict[str, bytes]] = field(default_factory=dict)
+    """Of each part that the signature names, by Content-ID and method, its digests."""
 
 
 class About(Word):
@@ -70,7 +95,8 @@ class About(Word):
 
 def about(document: Document) -> About:
     """What is known of the sender of a document that could be read."""
-    content, hop = document.content, document.routing[-1]
+    content = document.content
+    hop = document.routing[-1] if document.routing else None
     header = content if isinstance(content, Message) else content.header
     return About(
         message_type_of(content),
@@ -78,9 +104,9 @@ def about(document: Document) -> About:
         header.from_ids,
         header.message_id,
         header.conversation_id,
-        hop.sender_uri,
-        hop.receiver_uri,
-        hop.error_uri,
+        None if hop is None else hop.sender_uri,
+        None if hop is None else hop.receiver_uri,
+        None if hop is None else hop.error_uri,
         document.profile,
         header.ref_to_message_id,
     )

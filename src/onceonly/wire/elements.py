@@ -19,21 +19,38 @@ Children = tuple[tuple[str, ...], ...]
 
 
 class Order:
-    """The children of one kind of element; `reserved` has every name of the profile."""
+    """The children of one kind of element, all of them in one namespace.
 
-    def __init__(self, parent: str, children: Children, reserved: frozenset[str]) -> None:
+    `reserved` has every name of the profile, which is refused in any other namespace too. None:
+    only the namespace is reserved, and other ones may have elements of any name.
+    """
+
+    def __init__(
+        self,
+        parent: str,
+        children: Children,
+        reserved: frozenset[str] | None,
+        namespace: str = names.NAMESPACE,
+    ) -> None:
         self.parent = parent
         self.in_words = ", ".join(alternatives[0] for alternatives in children) or "no element"
+        self.namespace = namespace
         self.places = {
-            f"{{{names.NAMESPACE}}}{name}": (place, alternatives[0])
+            f"{{{namespace}}}{name}": (place, alternatives[0])
             for place, alternatives in enumerate(children)
             for name in alternatives
         }
-        self.reserved = reserved
+        self._reserved = reserved
+
+    def reserves(self, tag: str) -> bool:
+        """Whether an element that has no place here must not be skipped."""
+        if self._reserved is None:
+            return tag.startswith(f"{{{self.namespace}}}")
+        return tag.rpartition("}")[2] in self._reserved
 
 
 def orders_of(tables: Mapping[str, Children]) -> dict[str, Order]:
-    """The order of every element of a profile, by the element's name."""
+    """The order of every element of a profile before SOAP, by the element's name."""
     reserved = frozenset(
         name for children in tables.values() for alternatives in children for name in alternatives
     ) | {names.ROOT}
@@ -66,7 +83,7 @@ def known_children(element: Element, order: Order) -> list[tuple[str, Element]]:
                 )
             last = place
             found.append((name, child))
-        elif child.tag.rpartition("}")[2] in order.reserved:
+        elif order.reserves(child.tag):
             raise _misplaced(child.tag, order)
         _refuse_text(child.tail, order)
     return found
@@ -83,11 +100,11 @@ def _refuse_text(text: str | None, order: Order) -> None:
 def _misplaced(tag: str, order: Order) -> RemoteError:
     namespace, _, name = tag.removeprefix("{").rpartition("}")
     where = f"in namespace {quoted(namespace)}" if namespace else "in no namespace"
-    if namespace == names.NAMESPACE:
+    if namespace == order.namespace:
         where = "that belongs elsewhere"
     return misshapen(
         f"{order.parent} holds an element {name} {where}; expected there is {order.in_words}, all"
-        f" in namespace {names.NAMESPACE}"
+        f" in namespace {order.namespace}"
     )
 
 

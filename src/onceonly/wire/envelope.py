@@ -11,15 +11,18 @@ profile reads and writes the document; `splitter` and `mime` cut the bytes.
 
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Final
 
-from onceonly.message.errors import LocalError
+from onceonly.message.errors import LocalError, RemoteError
 from onceonly.message.message import Message, Payload, RoutingHeader
 from onceonly.message.package import Package
 from onceonly.message.profile import Profile
+from onceonly.message.signals import SoapFault
 from onceonly.message.word import changed
 from onceonly.wire import header, names
-from onceonly.wire.assembly import Assembly, Takers, find_declared
+from onceonly.wire.assembly import Assembly, Frame, Takers, find_declared
+from onceonly.wire.codec import Codec
 from onceonly.wire.document import About, Content, Document, Envelope, PayloadSink, about
 from onceonly.wire.limits import DEFAULT, Limits
 from onceonly.wire.mime import (
@@ -29,12 +32,22 @@ from onceonly.wire.mime import (
     content_ids_of,
     is_boundary,
     is_content_id,
+    parse_media_type,
 )
-from onceonly.wire.package_type import PACKAGE_TYPE, read_package_type
-from onceonly.wire.registry import codec_of, find_by_version
+from onceonly.wire.package_type import read_package_type
+from onceonly.wire.registry import (
+    codec_of,
+    codecs,
+    fault_of,
+    find_by_type,
+    find_by_version,
+    has_short_way,
+)
+from onceonly.wire.signature import EnvelopeSigning
 from onceonly.wire.splice import spliced
 from onceonly.wire.splitter import check_boundary
 from onceonly.wire.whole import Part, find_header_type, find_parts
+from onceonly.wire.xml import parse
 
 __all__ = [
     "About",
@@ -47,6 +60,8 @@ __all__ = [
     "PayloadSink",
     "boundary_for",
     "encode",
+    "encode_fault",
+    "find_fault",
     "forward",
 ]
 
@@ -73,6 +88,7 @@ def encode(
     profile: Profile,
     boundary: str,
     root_content_id: str,
+    signing: EnvelopeSigning | None = None,
 ) -> Package:
     """The package that carries `content` over one hop. Pure: same values give the same bytes.
 
@@ -81,43 +97,82 @@ def encode(
     that the wire cannot carry, SemanticsNotOnWire, ReservedService.
     """
     codec = codec_of(profile)
-    document = codec.write(content, routing).encode()
+    text = codec.write(content, routing)
     payloads = content.payloads if isinstance(content, Message) else ()
+    if signing is not None:
+        assert codec.sign is not None, "the profile has no signatures"
+        text = codec.sign(text, payloads, signing)
+    document = text.encode()
+    if codec.stands_alone and not payloads:
+        return Package(_types_of(codec, codec.charset)[0], (document,))
     # No line of the document begins with two hyphens, so the boundary cannot occur in it.
     return _package(
         document,
-        "utf-8",
         payloads,
-        version=codec.version,
+        codec,
+        charset=codec.charset,
         boundary=boundary,
         root_content_id=root_content_id,
     )
 
 
+def encode_fault(fault: SoapFault, profile: Profile | None) -> Package:
+    """The package that answers one that no message can be answered to (`Codec.has_faults`).
+
+    `profile` is None where the package could not be read far enough to say it: then it is of the
+    first form that has faults. Raises `LocalError` (InvalidText).
+    """
+    codec = next(one for one in codecs() if one.has_faults and profile in (None, one.profile))
+    assert codec.write_fault is not None, "that is what it has"
+    return Package(_types_of(codec, codec.charset)[0], (codec.write_fault(fault).encode(),))
+
+
+def find_fault(content_type: str, body: bytes, limits: Limits = DEFAULT) -> SoapFault | None:
+    """The fault that an answer is; None for every other answer, whatever it is. Never raises."""
+    try:
+        media_type = parse_media_type(content_type, limits)
+        profile = find_by_type(media_type.essence)
+        codec = None if profile is None else codec_of(profile)
+        if codec is None or codec.find_fault is None:
+            return None
+        return codec.find_fault(parse(body, media_type.parameters.get("charset"), limits))
+    except RemoteError:
+        return None
+
+
 def _package(
     document: bytes,
-    charset: str,
     payloads: tuple[Payload, ...],
+    codec: Codec,
     *,
-    version: str,
+    charset: str,
     boundary: str,
     root_content_id: str,
 ) -> Package:
     if not is_boundary(boundary):
         raise LocalError("InvalidText", "not a boundary of RFC 2046")
     _check_writable(payloads, root_content_id)
-    header_type = f'{names.HEADER_TYPE}; version="{version}"; charset="{charset}"'
-    before = f"--{boundary}\r\n{_part_head(header_type, root_content_id)}".encode() + document
+    part_type, package_type = _types_of(codec, charset)
+    head = _part_head(part_type, root_content_id)
+    before = f"--{boundary}\r\n{head}".encode() + document
     segments = []
     for payload in payloads:
         head = _part_head(payload.content_type, payload.content_id)
         segments.append(before + f"\r\n--{boundary}\r\n{head}".encode())
         before = b""
     segments.append(before + f"\r\n--{boundary}--\r\n".encode())
-    content_type = (
-        f'{PACKAGE_TYPE}; version="{version}"; boundary="{boundary}"; start="<{root_content_id}>"'
-    )
+    content_type = f'{package_type}; boundary="{boundary}"; start="<{root_content_id}>"'
     return Package(content_type, tuple(segments))
+
+
+@lru_cache(maxsize=64)
+def _types_of(codec: Codec, charset: str) -> tuple[str, str]:
+    """The Content-Type of a header part, and that of a package without boundary and start."""
+    version = "" if codec.version is None else f'; version="{codec.version}"'
+    return (
+        f'{codec.header_type}{version}; charset="{charset}"',
+        f'{names.PACKAGE_TYPE}; type="{codec.header_type}"{version}',
+    )
 
 
 def _check_writable(payloads: tuple[Payload, ...], root_content_id: str) -> None:
@@ -152,14 +207,15 @@ def forward(
     to guess `boundary` (`boundary_for`). Raises `LocalError` (InvalidText).
     """
     codec = codec_of(envelope.profile)
+    assert codec.routing_header_path is not None, "a hop of this profile adds no RoutingHeader"
     added = codec.write_routing_header(routing)
     document, charset = spliced(envelope.header, codec.routing_header_path, added)
     content = envelope.content
     return _package(
         document,
-        charset,
         content.payloads if isinstance(content, Message) else (),
-        version=codec.version,
+        codec,
+        charset=charset,
         boundary=boundary,
         root_content_id=root_content_id,
     )
@@ -196,9 +252,13 @@ class Decoder:
         self._limits = limits
         self._open_sink = open_sink
         self._admit = admit
-        self._boundary, self._start, self._version = read_package_type(content_type, limits)
-        self._declared = find_declared(self._version)
-        check_boundary(self._boundary)
+        boundary, self._start, self._version, header_type = read_package_type(content_type, limits)
+        self._frame = content_type, boundary, self._start, header_type
+        self._declared = find_declared(header_type, self._version)
+        if boundary is not None:
+            check_boundary(boundary, fault_of(self._declared))
+        self._boundary = boundary if has_short_way(self._declared) else None
+        """None where no package has a short way."""
         self.is_admitted = False
         """Whether the header was read, and `admit` let it pass."""
         self._document: Document | None = None
@@ -229,8 +289,7 @@ class Decoder:
     def _long_way(self) -> Assembly:
         if self._assembly is None:
             self._assembly = Assembly(
-                self._boundary,
-                self._start,
+                Frame(*self._frame),
                 self._declared,
                 self._limits,
                 Takers(self._open_sink, self._let_in),
@@ -241,6 +300,8 @@ class Decoder:
 
     def _read_whole(self, data: bytes) -> bool:
         """Read all of a package by the short way, or nothing. Raises what `admit` raises."""
+        if self._boundary is None:
+            return False
         parts = find_parts(data, self._boundary, self._limits)
         if parts is None:
             return False

@@ -20,6 +20,7 @@ from onceonly.message.identity import (
 from onceonly.message.message import DeliverySemantics
 from onceonly.message.printable import quoted
 from onceonly.message.signals import ErrorEntry
+from onceonly.message.word import changed
 from onceonly.wire import names
 from onceonly.wire.elements import (
     Order,
@@ -62,6 +63,12 @@ def read_party(element: Element, order: Order, limits: Limits) -> tuple[PartyId,
         PartyId(text_of(child, "PartyId"), find_attribute(child, "type"))
         for child in several(element, order, limits.party_ids_max)
     )
+    check_party(party_ids)
+    return party_ids
+
+
+def check_party(party_ids: tuple[PartyId, ...]) -> None:
+    """Raise `RemoteError` (Inconsistent) unless each type is there once, and no PartyId twice."""
     if len(party_ids) > 1:
         types = [party_id.type for party_id in party_ids if party_id.type is not None]
         if len(set(types)) < len(types) or len(set(party_ids)) < len(party_ids):
@@ -70,7 +77,6 @@ def read_party(element: Element, order: Order, limits: Limits) -> tuple[PartyId,
                 ErrorCode.INCONSISTENT,
                 f"a party has two PartyIds of one type: {quoted(named)}; expected is one of each",
             )
-    return party_ids
 
 
 def get_uri(found: Mapping[str, Element], name: str) -> str:
@@ -187,6 +193,26 @@ def read_error(element: Element, order: Order, code_name: str, severity_name: st
         min_retry_s=get_number(found, "MinRetrySecs") if "MinRetrySecs" in found else None,
         code_text="" if code else code_text,
     )
+
+
+def noting_highest(errors: tuple[ErrorEntry, ...], said: str | None) -> tuple[ErrorEntry, ...]:
+    """The errors, the first with a note where the list's highestSeverity, `said`, does not fit.
+
+    highestSeverity says no more than the errors do. A value that does not fit them is ignored, but
+    is added to the description for people (ruling R-42).
+    """
+    if said is None or said == highest_severity(errors).value:
+        return errors
+    note = f"(highestSeverity of this list is {quoted(said)})"
+    room = DESCRIPTION_LENGTH_MAX - len(note) - 1
+    description = f"{errors[0].description[:room]} {note}".strip()
+    return (changed(errors[0], description=description), *errors[1:])
+
+
+def highest_severity(errors: tuple[ErrorEntry, ...]) -> Severity:
+    """The value of the attribute highestSeverity for these errors."""
+    is_error = any(entry.severity is Severity.ERROR for entry in errors)
+    return Severity.ERROR if is_error else Severity.WARNING
 
 
 # --- What can be read in a document that was refused --------------------------------------------

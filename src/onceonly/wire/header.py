@@ -44,13 +44,17 @@ def read(root: Element, declared: Profile | None, limits: Limits) -> Document:
     Raises `RemoteError`: OtherXml for elements out of place, ValueNotRecognized, Inconsistent
     and NotSupported for values, MessageTooLarge past a limit.
     """
-    profile = profile_of_root(root)
-    check_same(profile, declared)
+    profile = declared
+    if profile is None or codec_of(profile).version is not None:
+        profile = profile_of_root(root)
+        check_same(profile, declared)
     return codec_of(profile).read(root, limits)
 
 
-def salvage(root: Element, limits: Limits) -> About:
+def salvage(root: Element, limits: Limits, declared: Profile | None = None) -> About:
     """What can be known about the sender of a document that `read` refuses. Never raises."""
+    if declared is not None and codec_of(declared).version is None:
+        return codec_of(declared).salvage(root, limits)
     if root.tag != ROOT_TAG:
         return About()
     return codec_of(spelling_of_root(root)).salvage(root, limits)

@@ -32,12 +32,12 @@ def header_digest(message: Message, profile: Profile) -> str:
     said = (
         message.agreement_id,
         message.conversation_id,
-        None,  # No profile has a type of Service yet.
+        message.service_type,
         message.service,
         message.action,
         message.message_id,
         message.ref_to_message_id,
-        "" if message.leaves_semantics else message.semantics,
+        "" if message.leaves_semantics or not profile.header_names_semantics else message.semantics,
         len(message.payloads),
         *[_media_type(payload.content_type) for payload in message.payloads],
     )

@@ -9,6 +9,7 @@ line end or a command (attack M2).
 
 from binascii import b2a_base64
 from collections.abc import Iterable, Iterator
+from hashlib import sha256
 from typing import Final
 
 from onceonly.message.errors import LocalError
@@ -16,6 +17,7 @@ from onceonly.message.message import Payload
 from onceonly.message.package import Package
 from onceonly.wire.limits import Limits
 from onceonly.wire.mime import PartHead, parse_media_type
+from onceonly.wire.names import PACKAGE_TYPE
 from onceonly.wire.splitter import PartBegun, PartBytes, Splitter
 
 LINE_BYTES: Final = 57
@@ -35,11 +37,31 @@ carried."""
 _CRLF: Final = b"\r\n"
 
 
+def framed(package: Package) -> Package:
+    """The package in a MIME frame: itself, or the document that it is as the only part of one.
+
+    The head of a mail says nothing of a transfer encoding, so a document alone could not be in
+    base64 (`Codec.stands_alone`). The frame depends only on the document, as everything here.
+    """
+    if "boundary" in parse_media_type(package.content_type).parameters:
+        return package
+    (document,) = package.segments
+    # No line of a document of ours begins with two hyphens.
+    boundary = "=_onceonly_document"
+    content_id = f"{sha256(document).hexdigest()[:32]}@onceonly"
+    essence = parse_media_type(package.content_type).essence
+    head = f"Content-Type: {package.content_type}\r\nContent-ID: <{content_id}>\r\n\r\n"
+    frame = f"--{boundary}\r\n{head}".encode() + document + f"\r\n--{boundary}--\r\n".encode()
+    type_ = f'{PACKAGE_TYPE}; type="{essence}"; boundary="{boundary}"; start="<{content_id}>"'
+    return Package(type_, (frame,))
+
+
 def mail_pieces(package: Package, payloads: Iterable[Iterable[bytes]]) -> Iterator[bytes]:
     """The mail body of `package`, in pieces of at most 156 KiB and the segments around them.
 
     `payloads` gives the bytes of each payload in pieces of any size. The Content-Type of the mail
-    is that of the package. Raises `LocalError` (InvalidText) for a type that no line can hold.
+    is that of the package, which is a `framed` one. Raises `LocalError` (InvalidText) for a type
+    that no line can hold.
     """
     segments = _mail_segments(package)
     yield segments[0]

@@ -5,28 +5,43 @@ of `register` before the configuration is read: from then on its name, its packa
 documents are known.
 """
 
+from collections.abc import Callable
 from functools import lru_cache
 
+from onceonly.message.errors import FaultCode
 from onceonly.message.profile import Profile
 from onceonly.wire import rm2000, rm2001
 from onceonly.wire.codec import Codec
 
 _codecs: dict[Profile, Codec] = {}
+_forgetting: list[Callable[[], None]] = []
 
 
 def register(codec: Codec) -> None:
-    """Offer a profile. Its name and the spelling of its version attribute must be its own."""
+    """Offer a profile. Its name, and what shows its packages to be of it, must be its own."""
     for other in _codecs.values():
         assert codec.profile.name != other.profile.name, "two profiles of one name"
-        assert codec.version_attribute != other.version_attribute, "two forms of one root"
+        if codec.header_type == other.header_type:
+            assert codec.version_attribute != other.version_attribute, "two forms of one root"
+            assert None not in (codec.version, other.version), "two forms of one media type"
     _codecs[codec.profile] = codec
-    find_by_version.cache_clear()
+    _forget()
 
 
 def withdraw(codec: Codec) -> None:
     """Do not offer the profile any more. No message of it may be under way."""
     del _codecs[codec.profile]
-    find_by_version.cache_clear()
+    _forget()
+
+
+def forget_with(cache_clear: Callable[[], None]) -> None:
+    """Call this whenever the profiles that are offered change."""
+    _forgetting.append(cache_clear)
+
+
+def _forget() -> None:
+    for cache_clear in _forgetting:
+        cache_clear()
 
 
 def codecs() -> tuple[Codec, ...]:
@@ -51,5 +66,37 @@ def find_by_version(version: str) -> Profile | None:
     return next(found, None)
 
 
+def has_header_type(header_type: str, *, stands_alone: bool = False) -> bool:
+    """Whether a form has header documents of this media type, or has them without a frame."""
+    return any(
+        codec.header_type == header_type and (codec.stands_alone or not stands_alone)
+        for codec in _codecs.values()
+    )
+
+
+def find_by_type(header_type: str | None) -> Profile | None:
+    """The profile whose form this media type of the header says, without a version."""
+    for codec in _codecs.values():
+        if codec.header_type == header_type and codec.version is None:
+            return codec.profile
+    return None
+
+
+@lru_cache(maxsize=64)
+def has_short_way(profile: Profile | None) -> bool:
+    """Whether documents of this profile may be read by a template; where it is None, of any."""
+    return profile is None or _codecs[profile].leaf is not None
+
+
+@lru_cache(maxsize=64)
+def fault_of(profile: Profile | None) -> FaultCode | None:
+    """The fault that refuses a package without a readable document, if the form has any."""
+    has_faults = profile is not None and _codecs[profile].has_faults
+    return FaultCode.CLIENT if has_faults else None
+
+
+forget_with(find_by_version.cache_clear)
+forget_with(has_short_way.cache_clear)
+forget_with(fault_of.cache_clear)
 register(rm2000.CODEC)
 register(rm2001.CODEC)

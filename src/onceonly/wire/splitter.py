@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from onceonly.message.errors import RemoteError
+from onceonly.message.errors import FaultCode, RemoteError, changed_error
 from onceonly.message.printable import quoted
 from onceonly.message.word import Word
 from onceonly.wire.limits import DEFAULT, Limits
@@ -66,13 +66,14 @@ class _Delimiter(Word):
     closes: bool
 
 
-def check_boundary(boundary: str) -> None:
-    """Raise `RemoteError` (MimeProblem) for a boundary that is none."""
+def check_boundary(boundary: str, fault: FaultCode | None = None) -> None:
+    """Raise `RemoteError` (MimeProblem) for a boundary that is none, with this fault code."""
     if not is_boundary(boundary):
-        raise broken(
+        error = broken(
             f"the boundary is {quoted(boundary)}; expected are 1-70 characters of those that"
             " RFC 2046 section 5.1.1 allows"
         )
+        raise changed_error(error, fault=fault)
 
 
 class Splitter:
@@ -283,4 +284,4 @@ class Splitter:
 def in_part(error: RemoteError, number: int, content_id: str | None) -> RemoteError:
     """The same error, with the place of the part in the package and its Content-ID."""
     name = f"part {number}" if content_id is None else f"part {number} <{content_id}>"
-    return RemoteError(error.code, f"{name}: {error.description}", error.severity)
+    return changed_error(error, description=f"{name}: {error.description}")

@@ -30,7 +30,7 @@ def profile_of(version: str) -> Profile:
     if profile is not None:
         return profile
     if _VERSION.fullmatch(plain) is None:
-        offered = " or ".join(codec.version for codec in codecs())
+        offered = " or ".join(filter(None, (codec.version for codec in codecs())))
         raise misshapen(
             f"the version {quoted(version)} is missing or is not a version; expected is {offered}"
         )

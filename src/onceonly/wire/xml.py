@@ -18,7 +18,15 @@ from onceonly.message.errors import ErrorCode, LocalError, RemoteError
 from onceonly.message.printable import quoted
 from onceonly.wire.limits import Limits
 
-__all__ = ["WHITE_SPACE", "Element", "declaration_end", "escaped", "in_utf_8", "parse"]
+__all__ = [
+    "WHITE_SPACE",
+    "Element",
+    "declaration_end",
+    "escaped",
+    "in_utf_8",
+    "parse",
+    "plain_text",
+]
 
 WHITE_SPACE = " \t\r\n"
 """White space as XML defines it; `str.strip()` would remove more."""
@@ -104,6 +112,12 @@ def declaration_end(text: bytes) -> int:
     """Where the XML declaration of a document in UTF-8 ends; 0 if it has none."""
     declaration = _DECLARATION.match(text)
     return 0 if declaration is None else declaration.end()
+
+
+def plain_text(document: bytes) -> bytes:
+    """The document in UTF-8, without byte order mark and declaration. Raises like `in_utf_8`."""
+    _, text = in_utf_8(document)
+    return text[declaration_end(text) :]
 
 
 def in_utf_8(document: bytes) -> tuple[str, bytes]:

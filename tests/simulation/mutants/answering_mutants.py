@@ -283,8 +283,8 @@ ASKED = (
         "A response comes, and its request is sent again until an acknowledgement does.",
         Edit(
             "steps/verdicts.py",
-            "    if is_news and agreement.profile.response_acknowledges:\n",
-            "    if is_news and agreement.profile is None:\n",
+            "    if is_news and acknowledges:\n",
+            "    if is_news and acknowledges and agreement.profile is None:\n",
         ),
     ),
     Mutant(
@@ -293,7 +293,7 @@ ASKED = (
         "A response passes for the acknowledgement, which it does not in rm-2000.",
         Edit(
             "steps/verdicts.py",
-            "    if is_news and agreement.profile.response_acknowledges:\n",
+            "    if is_news and acknowledges:\n",
             "    if is_news:\n",
         ),
     ),

@@ -242,9 +242,9 @@ DECISIONS = (
         Edit(
             "protocol/receiving.py",
             """\
-    return arrival.semantics is not DeliverySemantics.BEST_EFFORT or terms.drop_duplicates\
+    return arrival.wants_ack or arrival.wants_elimination or terms.drop_duplicates\
 """,
-            "    return bool(arrival.semantics)",
+            "    return bool(arrival.message_id)",
         ),
     ),
     Mutant(
@@ -254,7 +254,7 @@ DECISIONS = (
         Edit(
             "protocol/receiving.py",
             """\
-    return arrival.semantics is not DeliverySemantics.BEST_EFFORT or terms.drop_duplicates\
+    return arrival.wants_ack or arrival.wants_elimination or terms.drop_duplicates\
 """,
             """\
     # On the wire AtMostOnce has the word of OnceAndOnlyOnce: the agreement tells them apart.
@@ -513,7 +513,7 @@ APPLICATION = (
         Edit(
             "gateway/incoming/errors.py",
             """\
-        await self._post_error(admitted.agreement, admitted.hop.error_uri, key, package, answer)
+        await self._post_error(admitted.agreement, admitted.error_uri, key, package, answer)
 """,
             """\
         assert package

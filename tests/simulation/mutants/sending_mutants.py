@@ -218,13 +218,13 @@ WAITS = (
     return changed(state, due_ns=schedule.response_due_ns(state.attempt, now, terms)), ()
 
 
-def _fails_at_once\
+def _was_all\
 """,
             """\
     return state, ()
 
 
-def _fails_at_once\
+def _was_all\
 """,
         ),
     ),
@@ -379,7 +379,7 @@ VERDICTS = (
         Edit(
             "protocol/transmitting.py",
             """\
-    if terms.method is ReliableMessagingMethod.TRANSPORT and sent.outcome is Outcome.ACCEPTED:\
+    if not terms.is_acknowledged and _was_all(sent, terms):\
 """,
             "    if sent.outcome is Outcome.ACCEPTED:",
         ),

@@ -88,12 +88,12 @@ MUTANTS = (
         Edit(
             "steps/signals.py",
             """\
-        from_ids=(PartyId(hop.our_uri),),
-        to_ids=(PartyId(hop.their_uri),),
+        from_ids=(PartyId(hop.our_uri),) if is_hop else hop.our_ids,
+        to_ids=(PartyId(hop.their_uri),) if is_hop else hop.their_ids,
 """,
             """\
-        from_ids=(PartyId(hop.their_uri),),
-        to_ids=(PartyId(hop.our_uri),),
+        from_ids=(PartyId(hop.their_uri),) if is_hop else hop.our_ids,
+        to_ids=(PartyId(hop.our_uri),) if is_hop else hop.their_ids,
 """,
         ),
     ),

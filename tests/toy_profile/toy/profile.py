@@ -9,10 +9,17 @@ from onceonly.message.profile import Profile
 TOY = Profile(
     name="toy",
     is_numbered=False,
+    has_routing_headers=True,
     has_error_uri=True,
     header_decides_semantics=True,
     header_has_parameters=False,
+    header_names_semantics=True,
+    acknowledges_on_request=False,
     response_acknowledges=False,
+    has_timeout=True,
+    has_cancels=True,
+    has_transient_errors=True,
+    has_receipts=False,
     has_failure_notices=False,
     has_accepting_intermediaries=False,
 )

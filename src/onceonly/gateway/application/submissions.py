@@ -152,7 +152,7 @@ class Submissions:
                 service=submission.service,
                 action=submission.action,
                 timestamp_at=ground.now.at,
-                semantics=agreement.terms.semantics.on_wire,
+                semantics=agreement.terms.header_semantics,
                 ref_to_message_id=submission.ref_to_message_id,
                 payloads=_payloads(submission.parts, ground.token("payloads")),
             )

@@ -266,7 +266,7 @@ AGREEMENT_KEYS = table_of(
     Key(
         "delivery_semantics",
         read.one_of(semantics.value for semantics in DeliverySemantics),
-        listed(DeliverySemantics),
+        listed(one for one in DeliverySemantics if one is not DeliverySemantics.AT_LEAST_ONCE),
         "Degree of reliability of what we send; the last two are written as OnceAndOnlyOnce.",
         default="OnceAndOnlyOnce",
         default_text='`"OnceAndOnlyOnce"`',
@@ -294,7 +294,7 @@ AGREEMENT_KEYS = table_of(
     Key(
         "sync_reply_mode",
         read.one_of(mode.value for mode in SyncReplyMode),
-        listed(SyncReplyMode),
+        listed(mode for mode in SyncReplyMode if mode is not SyncReplyMode.MSH_SIGNALS_ONLY),
         "What comes back in the HTTP answer itself; `rm-2001` over http or https only.",
         default_text='`"none"`',
         section="seed 001 §1.2.2",

@@ -39,6 +39,19 @@ ONLY_2001 = (
 )
 """Parameters of seed 001 (§1.2), for headers that have them."""
 
+_NEEDS: tuple[tuple[str, str, str], ...] = (
+    ("timeout", "has_timeout", "has no Timeout: the first wait is a retry_interval, too"),
+    ("transient_retries", "has_transient_errors", "has no TransientError"),
+    ("delivery_receipt_requested", "has_receipts", "has no delivery receipts"),
+    ("delivery_receipt_provided", "has_receipts", "has no delivery receipts"),
+    ("response_choice", "response_acknowledges", "has responses that acknowledge nothing"),
+    ("response_within", "has_cancels", "has no question for a response"),
+    ("reports_processing", "has_cancels", "has no word for the state of the processing"),
+    ("reliable_messaging_method", "has_routing_headers", "has no such parameter"),
+    ("reliable_messaging_methods_supported", "has_routing_headers", "has no such parameter"),
+)
+"""For each key the trait of a profile without which it has no meaning, and why."""
+
 _OF_ACKNOWLEDGEMENTS = (
     "ack_requested",
     "sync_reply_mode",
@@ -129,16 +142,19 @@ def terms_of(table: Table) -> DeliveryTerms:
     _check_level(table)
     _check_recovery(table)
     _check_acknowledgements(table)
+    ack_requested = _ack_requested(table, profile, semantics)
+    retries = _retries(table, semantics, method)
     terms = DeliveryTerms(
         semantics=semantics,
         is_numbered=profile.is_numbered,
+        acknowledges_on_request=profile.acknowledges_on_request,
         window=window_of(table, profile),
         method=method,
-        timeout_s=table["timeout"],
-        retries=_retries(table, semantics, method),
+        timeout_s=table["timeout"] if profile.has_timeout else table["retry_interval"],
+        retries=retries,
         retry_interval_s=table["retry_interval"],
         persist_duration_s=table["persist_duration"],
-        time_to_live_s=table["time_to_live"],
+        time_to_live_s=_time_to_live(table, profile, ack_requested, retries),
         msh_time_accuracy_s=table["msh_time_accuracy"],
         timestamp_ahead_max_s=table["timestamp_ahead_max"],
         on_exhausted=_on_exhausted(table, profile, semantics),
@@ -150,7 +166,7 @@ def terms_of(table: Table) -> DeliveryTerms:
         intermediary=intermediary,
         may_be_copied=may_be_copied(intermediary, table["send_to"], table["resend_to"]),
         notifies_failures=_notifies_failures(table, profile, semantics, method),
-        ack_requested=AckRequested(table["ack_requested"] or "None"),
+        ack_requested=ack_requested,
         ack_status=AckStatus(Assurance(table["ack_status"]), table["passed_on"]),
         sync_reply_mode=SyncReplyMode(table["sync_reply_mode"] or "none"),
         delivery_receipt_requested=AckRequested(table["delivery_receipt_requested"] or "None"),
@@ -207,12 +223,45 @@ def _check_profile(table: Table, profile: Profile) -> None:
     for key in ONLY_2001 if not profile.header_has_parameters else ():
         if table.is_given(key):
             table.refuse(key, "is a parameter of seed 001; legal: with profile = rm-2001")
+    _check_words(table, profile)
     if table["intermediary"] == Intermediary.ACCEPT:
         _check_accepting(table, profile)
     if table["notify_failures"] and not profile.has_failure_notices:
         table.refuse(
             "notify_failures",
             f"is off in {profile.name}, whose text has no such notice (R-14); legal: false",
+        )
+
+
+def _check_words(table: Table, profile: Profile) -> None:
+    """Refuse what has no meaning in the profile, with the reason."""
+    for key, trait, reason in _NEEDS if profile.header_has_parameters else ():
+        if table.is_given(key) and not getattr(profile, trait):
+            table.refuse(key, f"is not for {profile.name}, which {reason}; legal: not given")
+    if table["delivery_semantics"] == DeliverySemantics.AT_LEAST_ONCE:
+        _check_at_least_once(table, profile)
+    names_mode = profile.header_names_semantics
+    if table["sync_reply_mode"] == SyncReplyMode.MSH_SIGNALS_ONLY and names_mode:
+        table.refuse(
+            "sync_reply_mode",
+            f"is mshSignalsOnly, for which {profile.name} has no word; legal: signalsOnly",
+        )
+    is_cancel = table["when_not_received"] in (Remedy.CANCEL, Remedy.NEW_VERSION)
+    if is_cancel and not profile.has_cancels:
+        table.refuse(
+            "when_not_received",
+            f"needs a cancel, which {profile.name} has not; legal: resend, wait",
+        )
+    if table["intermediary"] is not None and not profile.has_routing_headers:
+        table.refuse("intermediary", f"is not for {profile.name} yet, which has no RoutingHeaders")
+
+
+def _check_at_least_once(table: Table, profile: Profile) -> None:
+    if not profile.acknowledges_on_request:
+        table.refuse(
+            "delivery_semantics",
+            f"is AtLeastOnce: in {profile.name} what is acknowledged is eliminated, too; legal:"
+            " OnceAndOnlyOnce",
         )
 
 
@@ -316,6 +365,37 @@ def _check_remedy(table: Table, terms: DeliveryTerms) -> None:
         )
 
 
+def _ack_requested(table: Table, profile: Profile, semantics: DeliverySemantics) -> AckRequested:
+    """As given; else none, or what the degree of reliability needs where the header asks for it."""
+    needs_one = profile.acknowledges_on_request and semantics not in _SENT_ONCE
+    given: str | None = table["ack_requested"]
+    if given is None:
+        return AckRequested.UNSIGNED if needs_one else AckRequested.NONE
+    if given == AckRequested.NONE and needs_one:
+        table.refuse(
+            "ack_requested",
+            f"is None: {semantics.value} is acknowledged, and {profile.name} acknowledges only what"
+            " asks for it; legal: Unsigned",
+        )
+    return AckRequested(given)
+
+
+def _time_to_live(
+    table: Table, profile: Profile, ack_requested: AckRequested, retries: int | None
+) -> int | None:
+    """As given; else, where a header asks for its acknowledgement, one interval after the verdict.
+
+    So no copy that is late is taken for a new message.
+    """
+    given: int | None = table["time_to_live"]
+    is_acknowledged = profile.acknowledges_on_request and ack_requested is not AckRequested.NONE
+    if given is not None or not is_acknowledged or retries is None:
+        return given
+    interval_s: int = table["retry_interval"]
+    persist_s: int = table["persist_duration"]
+    return min((retries + 2) * interval_s, persist_s)
+
+
 def _retries(
     table: Table, semantics: DeliverySemantics, method: ReliableMessagingMethod
 ) -> int | None:
@@ -383,6 +463,8 @@ def _recovery(table: Table) -> RecoveryTerms:
 def route_terms_of(table: Table) -> DeliveryTerms:
     """The terms of the next hop of a `[[route]]`. Raises `ConfigurationError`."""
     profile: Profile = table["profile"]
+    if not profile.has_routing_headers:
+        table.refuse("profile", "has no RoutingHeaders, so that no route carries it yet")
     accepts = table["intermediary"] == Intermediary.ACCEPT
     if accepts:
         _check_accepting(table, profile)
@@ -391,6 +473,7 @@ def route_terms_of(table: Table) -> DeliveryTerms:
             table.refuse(key, "is not for a relay, which never sends again; legal: with accept")
     terms = DeliveryTerms(
         is_numbered=profile.is_numbered,
+        acknowledges_on_request=profile.acknowledges_on_request,
         window=window_of(table, profile),
         timeout_s=table["timeout"],
         retries=RETRIES if table["retries"] is None else table["retries"],

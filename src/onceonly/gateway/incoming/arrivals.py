@@ -18,7 +18,7 @@ from onceonly.message.errors import ErrorCode
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey
 from onceonly.message.instant import NS_PER_S
-from onceonly.message.message import AckRequested, SyncReplyMode
+from onceonly.message.message import AckRequested
 from onceonly.message.package import Package
 from onceonly.message.word import changed
 from onceonly.protocol.effects import Answer, Journal
@@ -127,7 +127,7 @@ class Arrivals:
 
     async def _respond(self, received: Received, response: Stored) -> TransportAnswer:
         """Send the stored response, in the answer or by itself, and hand over after it."""
-        if isinstance(response, Package) and received.mode in _WITH_SIGNALS:
+        if isinstance(response, Package) and received.mode.has_signals:
             await self._hand_overs.acknowledge_in_answer(received.debt)
             return _answer_with(response)
         self._hand_overs.acknowledge(received.debt, self._sender_of(received, response))
@@ -154,7 +154,7 @@ class Arrivals:
     async def _refuse(self, received: Received, answer: Answer) -> TransportAnswer:
         admitted = received.admitted
         code, reason = answer.code.value, answer.description
-        if received.mode not in _WITH_SIGNALS:
+        if not received.mode.has_signals:
             self._tasks.start(self._errors.send_error(admitted, answer))
             return changed(TAKEN, error=code, reason=reason)
         ground = self._desk.ground()
@@ -197,6 +197,3 @@ class Arrivals:
 
 def _answer_with(package: Package) -> TransportAnswer:
     return TransportAnswer(200, None, package.content_type, whole(package))
-
-
-_WITH_SIGNALS = (SyncReplyMode.SIGNALS_ONLY, SyncReplyMode.SIGNALS_AND_RESPONSE)

@@ -22,7 +22,7 @@ class Errors:
         """Tell the partner that a message of its agreement was refused."""
         key, hop = admitted.message.key, signals.hop_back(admitted)
         package = signals.error(self._office.ground(), hop, key.message_id, answer)
-        await self._post_error(admitted.agreement, admitted.hop.error_uri, key, package, answer)
+        await self._post_error(admitted.agreement, admitted.error_uri, key, package, answer)
 
     async def send_rejection(self, about: About, agreement: Agreement, error: RemoteError) -> None:
         """Tell the partner that its package could not be read as a message at all."""

@@ -27,6 +27,7 @@ from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey
 from onceonly.message.message import Message, SyncReplyMode
+from onceonly.message.printable import printable
 from onceonly.message.profile import Profile
 from onceonly.message.signals import (
     Acknowledgment,
@@ -35,6 +36,7 @@ from onceonly.message.signals import (
     Inquiry,
     Report,
     Signal,
+    SoapFault,
 )
 from onceonly.message.word import changed
 from onceonly.steps.admission import admit
@@ -48,6 +50,7 @@ from onceonly.steps.authority import (
     readings_by,
 )
 from onceonly.steps.rows import at_what_waits
+from onceonly.steps.signals import whole
 from onceonly.steps.verdicts import (
     find_acknowledged,
     find_spoken_of,
@@ -62,9 +65,10 @@ from onceonly.store.spool import Sink, Spool
 from onceonly.transport.transport import Answer as TransportAnswer
 from onceonly.transport.transport import Request, TransferBroken
 from onceonly.wire import names
-from onceonly.wire.envelope import About, Decoder, Document, Envelope, PartHead
+from onceonly.wire.envelope import About, Decoder, Document, Envelope, PartHead, encode_fault
 from onceonly.wire.header_digest import digests_of
 from onceonly.wire.limits import Limits
+from onceonly.wire.registry import fault_of
 
 TAKEN = TransportAnswer(204)
 
@@ -252,8 +256,11 @@ class Receiver:
     def _why_unfit(
         self, signal: Acknowledgment | ErrorSignal, profile: Profile, caller: Caller
     ) -> str:
-        if not isinstance(signal, Acknowledgment) or signal.element is None or signal.is_receipt:
+        if not isinstance(signal, Acknowledgment) or signal.is_receipt:
             return "fits no message of ours and its peer"
+        if signal.element is None:
+            is_of_hop = signal.next_element is not None
+            return _OF_THE_HOP if is_of_hop else "fits no message of ours and its peer"
         for reading in readings_by(caller, signal):
             assert isinstance(reading, Acknowledgment), "readings of one differ in their header"
             snapshot = self._desk.snapshot()
@@ -407,14 +414,17 @@ class Receiver:
         ration = STRANGERS if agreement is None else agreement.id
         for one in self._told(row, about, caller):
             await self._refusals.write(one, agreement_id=ration)
+        fault = _find_fault(error, about, caller, has_address=agreement is not None)
         if agreement is None or about is None:
-            return TransportAnswer(
+            return fault or TransportAnswer(
                 _status_of(error.code), error.code.value, reason=error.description
             )
         assert about.message_id is not None, "only what has a MessageId is answered"
         key = MessageKey(agreement.their_party, agreement.our_party, about.message_id)
         if self._arrivals.repeat_response(agreement, key):
             return TAKEN  # A damaged copy speaks for itself only (R-46).
+        if fault is not None:
+            return fault
         if not self._error_posts.spend(agreement.their_party):
             return TransportAnswer(
                 _status_of(error.code), error.code.value, reason=error.description
@@ -487,6 +497,26 @@ def _name_of(about: About | None) -> str:
     return f"{kind} {about.message_id or 'without a MessageId'}"
 
 
+def _find_fault(
+    error: RemoteError, about: About | None, caller: Caller, *, has_address: bool
+) -> TransportAnswer | None:
+    """The answer of a form with faults, if no message can tell the refusal; None: one can.
+
+    No message can if none could be read, or if nobody here knows where its sender listens.
+    """
+    code = error.fault
+    if code is None and about is not None and about.message_type == names.NORMAL:
+        code = None if has_address else fault_of(about.profile)
+    if code is None or not caller.awaits_an_answer:
+        return None
+    text = printable(error.description)
+    fault = SoapFault(code=code, code_text=code.value, text=text)
+    package = encode_fault(fault, None if about is None else about.profile)
+    return TransportAnswer(
+        500, error.code.value, package.content_type, whole(package), error.description
+    )
+
+
 async def _internal_error(bug: Exception) -> TransportAnswer:
     del bug
     return TransportAnswer(500, "InternalError")
@@ -506,6 +536,9 @@ def _feed(decoder: Decoder, chunk: bytes, place: Place) -> None:
             decoder.feed(chunk[at:] if at else chunk)
 
 
+_OF_THE_HOP = (
+    "acknowledged by the next MSH for its hop; expected is the acknowledgement of the To Party"
+)
 _COME_AGAIN = "too much is open here; expected is the same once more, later"
 _NO_ROOM = "there is no room here, and nothing was stored; expected is the same once more, later"
 _HALF = "the body ended before its end; expected is the whole of it, once more"

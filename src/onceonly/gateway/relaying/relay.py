@@ -199,7 +199,7 @@ def under_names_of(route: Route, message: Message) -> Message:
     """The message with the names of the route, for keys and the store; its header is unchanged."""
     semantics = message.semantics
     if message.leaves_semantics:
-        semantics = route.terms.semantics.on_wire
+        semantics = route.terms.header_semantics
     return changed(
         message,
         from_ids=route.from_ids,

@@ -111,7 +111,7 @@ class Course:
             return agreed
         letters = [one.letter for one in self.sent] + [one.letter for one in self.taken]
         named = next((one.semantics for one in letters if one.semantics), "")
-        is_as_agreed = named in ("", agreed.semantics.on_wire)
+        is_as_agreed = named in ("", agreed.header_semantics)
         return agreed if is_as_agreed else changed(agreed, semantics=DeliverySemantics(named))
 
     def first_into(self, event: Event) -> Row | None:

@@ -67,10 +67,16 @@ def patient(terms: DeliveryTerms) -> DeliveryTerms:
 PATIENT_S = 6 * 3_600
 
 
+DEGREES = tuple(one for one in DeliverySemantics if one is not DeliverySemantics.AT_LEAST_ONCE)
+"""The degrees of the profiles that a world has."""
+
+_MODES = tuple(mode for mode in SyncReplyMode if mode is not SyncReplyMode.MSH_SIGNALS_ONLY)
+
+
 def _semantics(chance: Random, through: Intermediary | None) -> DeliverySemantics:
     """A route has no degrees: who accepts refuses for its age what ExactlyOnce sends for ever."""
     exactly_once = 0 if through is Intermediary.ACCEPT else 7
-    return chance.choices(tuple(DeliverySemantics), (80, 7, 6, exactly_once))[0]
+    return chance.choices(DEGREES, (80, 7, 6, exactly_once))[0]
 
 
 def _never_fails(terms: DeliveryTerms) -> bool:
@@ -133,7 +139,7 @@ def _of_2001(
 
 
 def _sync_reply_mode(chance: Random) -> SyncReplyMode:
-    return SyncReplyMode.NONE if chance.random() < 0.6 else chance.choice(tuple(SyncReplyMode))
+    return SyncReplyMode.NONE if chance.random() < 0.6 else chance.choice(_MODES)
 
 
 def _ack_status(chance: Random, terms: DeliveryTerms) -> AckStatus:

@@ -7,7 +7,7 @@ header leaves to the CPA is None.
 
 from typing import Final
 
-from onceonly.message.errors import ErrorCode, RemoteError, Severity
+from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.message import (
     AcknowledgmentElement,
     AckRequested,
@@ -21,7 +21,6 @@ from onceonly.message.printable import quoted
 from onceonly.message.profile import Profile
 from onceonly.message.signals import (
     Acknowledgment,
-    ErrorEntry,
     ErrorSignal,
     Signal,
     SignalHeader,
@@ -41,10 +40,10 @@ from onceonly.wire.elements import (
 )
 from onceonly.wire.extension import read_ack_status
 from onceonly.wire.fields import (
-    DESCRIPTION_LENGTH_MAX,
     SEMANTICS,
     find_boolean,
     find_word,
+    noting_highest,
     read_error,
     read_party,
 )
@@ -81,7 +80,11 @@ _NO_QUALITY: Final = Element("QualityOfServiceInfo")
 _METHODS: Final = {method.value: method for method in ReliableMessagingMethod}
 _ACK_REQUESTS: Final = {requested.value: requested for requested in AckRequested}
 _SYNC_REPLY_MODES: Final = {
-    **{mode.value: mode for mode in SyncReplyMode},
+    **{
+        mode.value: mode
+        for mode in SyncReplyMode
+        if mode is not SyncReplyMode.MSH_SIGNALS_ONLY  # a word of CPA 2.0
+    },
     # Earlier drafts had only True and False (`wire.md` A1), and seed 001 §1.3.3 9b) still mentions
     # True; a sender that asks for a reply without saying which gets all that there is.
     "True": SyncReplyMode.SIGNALS_AND_RESPONSE,
@@ -257,28 +260,9 @@ def _read_errors(
     error_list = get(sections, "ErrorList")
     elements = several(error_list, _ERROR_LIST, limits.errors_max)
     errors = tuple(read_error(element, _ERROR, "errorCode", "severity") for element in elements)
-    said = find_attribute(error_list, "highestSeverity")
-    if said is not None and said != highest_severity(errors).value:
-        errors = (_noting(errors[0], said), *errors[1:])
+    errors = noting_highest(errors, find_attribute(error_list, "highestSeverity"))
     semantics = find_word(quality, own.DELIVERY_SEMANTICS, SEMANTICS)
     return ErrorSignal(header, errors, semantics or DeliverySemantics.BEST_EFFORT)
-
-
-def _noting(entry: ErrorEntry, said: str) -> ErrorEntry:
-    """The first error of a list, with a note about the list's highestSeverity.
-
-    highestSeverity says no more than the errors do. A value that does not fit them is ignored, but
-    is added to the description for people (ruling R-42).
-    """
-    note = f"(highestSeverity of this list is {quoted(said)})"
-    room = DESCRIPTION_LENGTH_MAX - len(note) - 1
-    return changed(entry, description=f"{entry.description[:room]} {note}".strip())
-
-
-def highest_severity(errors: tuple[ErrorEntry, ...]) -> Severity:
-    """The value of the attribute highestSeverity for these errors."""
-    is_error = any(entry.severity is Severity.ERROR for entry in errors)
-    return Severity.ERROR if is_error else Severity.WARNING
 
 
 def salvage(root: Element, limits: Limits) -> About:

@@ -25,8 +25,8 @@ from onceonly.message.signals import (
 from onceonly.wire import names
 from onceonly.wire.document import Content
 from onceonly.wire.extension import write_ack_status, write_report
+from onceonly.wire.fields import highest_severity
 from onceonly.wire.rm2001 import names as own
-from onceonly.wire.rm2001.reading import highest_severity
 from onceonly.wire.timestamp import write_extended_timestamp as write_timestamp
 from onceonly.wire.writing import check_semantics, element, error_lines, party
 from onceonly.wire.xml import escaped

@@ -1,0 +1,29 @@
+"""The form of `ebms-2.0`: OASIS ebXML Message Service 2.0 in SOAP with Attachments."""
+
+import re
+from typing import Final
+
+from onceonly.message.profile import Profile
+from onceonly.wire import soap
+from onceonly.wire.codec import Codec
+from onceonly.wire.ebms2 import reading, signing, writing
+from onceonly.wire.ebms2.names import HEADER_TYPE
+
+CODEC: Final = Codec(
+    profile=Profile.EBMS_2_0,
+    version=None,
+    versions=re.compile(r"(?!)"),
+    version_attribute="",
+    routing_header_path=None,
+    read=reading.read,
+    salvage=reading.salvage,
+    write=writing.write,
+    write_routing_header=lambda _: "",
+    header_type=HEADER_TYPE,
+    charset="UTF-8",
+    stands_alone=True,
+    drops_unnamed_parts=True,
+    find_fault=soap.find_fault,
+    write_fault=soap.write_fault,
+    sign=signing.sign,
+)

@@ -1,0 +1,160 @@
+"""The other MSH in ebMS 2.0, made without our own wire code; its messages have no payload."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+from xml.etree import ElementTree as ET
+
+from packages import Parcel
+from peer import Arrival, Peer, Reply
+from running_gateway import RunningGateway
+from two_parties import SELLER, agreement, house, write
+
+from ports import free_port
+
+SOAP = "http://schemas.xmlsoap.org/soap/envelope/"
+EB = "http://www.oasis-open.org/committees/ebxml-msg/schema/msg-header-2_0.xsd"
+MSH = "urn:oasis:names:tc:ebxml-msg:service"
+TO_PARTY = "urn:oasis:names:tc:ebxml-msg:actor:toPartyMSH"
+PLAIN_TYPE = 'text/xml; charset="UTF-8"'
+TERMS: dict[str, Any] = {"profile": "ebms-2.0", "timeout": None}
+
+BLOCK = 'eb:version="2.0" SOAP:mustUnderstand="1"'
+ACK_REQUESTED = f'<eb:AckRequested {BLOCK} SOAP:actor="{TO_PARTY}" eb:signed="false"/>'
+ELIMINATED = "<eb:DuplicateElimination/>"
+
+DOCUMENT = """<?xml version="1.0" encoding="UTF-8"?>
+<SOAP:Envelope xmlns:SOAP="{soap}" xmlns:eb="{eb}"><SOAP:Header>
+<eb:MessageHeader {block}>
+ <eb:From><eb:PartyId>{from_party}</eb:PartyId></eb:From>
+ <eb:To><eb:PartyId>{to_party}</eb:PartyId></eb:To>
+ <eb:CPAId>{agreement}</eb:CPAId><eb:ConversationId>conv-1</eb:ConversationId>
+ <eb:Service>{service}</eb:Service><eb:Action>{action}</eb:Action>
+ <eb:MessageData><eb:MessageId>{message_id}</eb:MessageId>
+  <eb:Timestamp>{timestamp}</eb:Timestamp>{ref}</eb:MessageData>{eliminated}
+</eb:MessageHeader>{blocks}</SOAP:Header><SOAP:Body>{body}</SOAP:Body></SOAP:Envelope>
+"""
+
+
+def stamp() -> str:
+    """The present as an xs:dateTime."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+class Heard(NamedTuple):
+    """A request or an answer as it came in."""
+
+    document: ET.Element
+    body: bytes
+
+    @property
+    def kind(self) -> str:
+        """The Action; of a fault, its code."""
+        return self.text("Action") or f"Fault {self.fault[0]}"
+
+    @property
+    def message_id(self) -> str:
+        return self.text("MessageId")
+
+    @property
+    def ref(self) -> str:
+        """RefToMessageId in the MessageHeader."""
+        return self.text("RefToMessageId")
+
+    @property
+    def fault(self) -> tuple[str, str]:
+        """faultcode and faultstring."""
+        code, text = (self.document.findtext(f".//{name}") for name in ("faultcode", "faultstring"))
+        assert code is not None, self.body
+        return code, text or ""
+
+    def text(self, name: str) -> str:
+        """The first element of this name; empty if there is none."""
+        return self.document.findtext(f".//{{{EB}}}{name}") or ""
+
+    def parties(self, name: str) -> list[str | None]:
+        """The PartyIds of From or To in the MessageHeader."""
+        path = "/".join(f"{{{EB}}}{step}" for step in ("MessageHeader", name, "PartyId"))
+        return [one.text for one in self.document.findall(f".//{path}")]
+
+    def attribute(self, element: str, name: str) -> str | None:
+        """An attribute of the first such element."""
+        found = self.document.find(f".//{{{EB}}}{element}")
+        assert found is not None, f"no {element} in {self.body!r}"
+        return found.get(f"{{{EB}}}{name}")
+
+
+def read(body: bytes) -> Heard:
+    """The envelope, alone or as the first part of a package."""
+    start, end = body.index(b"<?xml"), body.rindex(b"</SOAP:Envelope>")
+    return Heard(ET.fromstring(body[start : end + len(b"</SOAP:Envelope>")]), body)
+
+
+class PeerEbms2(Peer):
+    """A partner of a gateway under a CPA."""
+
+    def __init__(self, party: str = "urn:duns:311111111", agreement: str = "cpa-ab-1") -> None:
+        super().__init__(party, agreement)
+
+    def read(self, request_line: str, headers: dict[str, str], body: bytes) -> Arrival:
+        return read(body)  # type: ignore[return-value]  # because what is read of it has its names
+
+    def parcel(self, message_id: str, **fields: Any) -> Parcel:
+        """An envelope of ours to the gateway: a business message that wants both flags."""
+        ref = fields.pop("ref", "")
+        values = {
+            "soap": SOAP,
+            "eb": EB,
+            "block": BLOCK,
+            "from_party": self.party,
+            "to_party": self.gateway_party,
+            "agreement": self.agreement,
+            "service": "urn:services:Ordering",
+            "action": "NewOrder",
+            "message_id": message_id,
+            "timestamp": stamp(),
+            "ref": f"<eb:RefToMessageId>{ref}</eb:RefToMessageId>" if ref else "",
+            "eliminated": ELIMINATED,
+            "blocks": ACK_REQUESTED,
+            "body": "",
+            **fields,
+        }
+        return Parcel(PLAIN_TYPE, DOCUMENT.format(**values).encode())
+
+    async def say_business(self, message_id: str, **fields: Any) -> Reply:
+        """Post a business message."""
+        return await self.post(self.parcel(message_id, **fields))
+
+    async def say_signal(self, action: str, **fields: Any) -> Reply:
+        """Post a signal of the MSH."""
+        message_id = fields.pop("message_id", None) or self.fresh_id("s")
+        usual = {"service": MSH, "action": action, "eliminated": "", "blocks": ""}
+        return await self.post(self.parcel(message_id, **{**usual, **fields}))
+
+    async def say_acknowledgment(self, ref: str, **fields: Any) -> Reply:
+        """Acknowledge a message of the gateway as the To Party."""
+        element = (
+            f'<eb:Acknowledgment {BLOCK} SOAP:actor="{TO_PARTY}"><eb:Timestamp>{stamp()}'
+            f"</eb:Timestamp><eb:RefToMessageId>{ref}</eb:RefToMessageId></eb:Acknowledgment>"
+        )
+        return await self.say_signal("Acknowledgment", ref=ref, blocks=element, **fields)
+
+
+@asynccontextmanager
+async def with_peer(
+    directory: Path, **terms: Any
+) -> AsyncIterator[tuple[RunningGateway, PeerEbms2]]:
+    """A gateway of the seller's, and a raw peer under an agreement with it."""
+    peer = PeerEbms2()
+    table = agreement(peer.agreement, peer.party, peer.uri, **{**TERMS, **terms})
+    gateway = write(directory, "seller", house(SELLER, "seller", free_port()), table)
+    peer.gateway_uri, peer.gateway_party = gateway.uri, SELLER
+    await peer.listen()
+    await gateway.start()
+    try:
+        yield gateway, peer
+    finally:
+        await gateway.stop(0.0)
+        await peer.close()
