@@ -468,6 +468,12 @@ REFUSED: list[tuple[str, dict[str, str], str, dict[str, Any] | None]] = [
         None,
     ),
     (
+        "a PartyId without type that is no URI",
+        {"ids_b": "<c:PartyId>222222222</c:PartyId>"},
+        "PartyId '222222222' has no type and is not a URI",
+        None,
+    ),
+    (
         "an unknown transport",
         {"protocol_b": "FTP"},
         "goes by 'FTP', expected is HTTP or SMTP",

@@ -32,7 +32,7 @@ def test_the_page_goes_as_it_is_told(tmp_path: Path, shell: Shell) -> None:
     ids = type_page(
         shell,
         PAGE,
-        changes=ports,
+        changes={**ports, "/srv/ebms": str(tmp_path)},
         apis={name: f"http://127.0.0.1{ports[port]}" for name, port in APIS.items()},
         elsewhere=(),
     )
@@ -61,7 +61,7 @@ def _file(folder: Path, number: int, table: str) -> Path:
         '[gateway]\nparty = ["urn:duns:111111111", {id = "8093456", type = "HER"}]\n'
         'listen = "http://127.0.0.1:8401/msh"\napi = "http://127.0.0.1:8411"\nstore = "s.db"\n'
         '[smtp]\nlisten = "smtp://127.0.0.1:8425"\nmailbox = "msh@buyer.example"\n'
-        'relay = "smtp://127.0.0.1:8426"\n'
+        'relay = "smtp://127.0.0.1:8426"\nstarttls = "never"\n'
     )
     path = folder / f"{number}.toml"
     path.write_text(f"{gateway}{table}", "utf-8")

@@ -24,7 +24,7 @@ from onceonly.gateway.cpa.security import (
 )
 from onceonly.gateway.cpa.terms import Allowed, is_signed, needs_protected_way, terms_of
 from onceonly.message.errors import RemoteError
-from onceonly.message.identity import checked_identifier
+from onceonly.message.identity import PartyId, checked_identifier
 from onceonly.message.instant import to_datetime
 from onceonly.message.message import AckRequested
 from onceonly.message.printable import quoted
@@ -305,6 +305,11 @@ def _outermost(flow: Flow, by_id: Mapping[str, Flow]) -> Flow:
 
 
 def _ids(party: Party) -> list[Any]:
+    for name, kind in party.ids:
+        try:
+            PartyId(name, kind)
+        except RemoteError as error:
+            raise CpaError(error.description) from error
     return [name if kind is None else {"id": name, "type": kind} for name, kind in party.ids]
 
 
