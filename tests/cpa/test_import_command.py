@@ -108,6 +108,7 @@ def test_a_preset_is_written_as_a_key(folder):
     found = imports("--preset", "hermes")
     table = tomllib.loads(found.stdout)["agreement"][0]
     assert (table["preset"], table["retries"]) == ("hermes", 3)
+    assert "counts transmissions: for our 3 retries its operator sets 4" in found.stderr
 
 
 WEAKER = [

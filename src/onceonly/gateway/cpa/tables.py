@@ -7,7 +7,7 @@ a CPA says and no key can say becomes a comment of the table or a note.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from onceonly.gateway.config.presets import PROFILE
+from onceonly.gateway.config.presets import BY_NAME, PROFILE
 from onceonly.gateway.cpa import toml
 from onceonly.gateway.cpa.addresses import Addresses, endpoints_of
 from onceonly.gateway.cpa.document import CpaError
@@ -93,6 +93,7 @@ class _Side:
             key = (outer.our_channel.id, outer.their_channel.id, toml.written(found))
             groups.setdefault(key, []).append(flow)
             values[key] = found
+        self._tell_how_retries_are_counted(values.values())
         tables = tuple(
             AgreementTable(
                 values={
@@ -105,6 +106,17 @@ class _Side:
             for number, (key, group) in enumerate(groups.items(), 1)
         )
         return Found(tables=tables, certificates=self._certificates)
+
+    def _tell_how_retries_are_counted(self, tables: Iterable[Mapping[str, Any]]) -> None:
+        preset = BY_NAME.get(self._wishes.preset or "")
+        if preset is None or not preset.counts_transmissions:
+            return
+        for table in tables:
+            if "retries" in table:
+                self._notes.tell(
+                    f"{preset.what} counts transmissions: for our {table['retries']} retries its "
+                    f"operator sets {table['retries'] + 1}"
+                )
 
     def _id(self, number: int) -> str:
         name = "-".join(self._cpa.cpa_id.split())
