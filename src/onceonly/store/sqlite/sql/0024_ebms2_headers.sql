@@ -1,0 +1,1 @@
+-- Kept free for the columns of what only the headers of ebms-2.0 say.
