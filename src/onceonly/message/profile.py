@@ -55,6 +55,8 @@ class Profile:
     send a response again (seed 004 levels 3 and 5)."""
     has_transient_errors: bool
     """There is an error that asks for a pause: TransientError with MinRetrySecs (seed 000 §4.2)."""
+    has_order: bool
+    """Messages of a conversation may be numbered, and handed over in that order (R-34)."""
     has_receipts: bool
     """The To Party can give delivery receipts (seed 001 §2.1.1)."""
     has_failure_notices: bool
@@ -80,6 +82,7 @@ Profile.RM_2000 = Profile(
     has_timeout=True,
     has_cancels=True,
     has_transient_errors=True,
+    has_order=False,
     has_receipts=False,
     has_failure_notices=False,
     has_accepting_intermediaries=False,
@@ -97,6 +100,7 @@ Profile.RM_2001 = Profile(
     has_timeout=True,
     has_cancels=True,
     has_transient_errors=True,
+    has_order=False,
     has_receipts=True,
     has_failure_notices=True,
     has_accepting_intermediaries=True,
@@ -114,6 +118,7 @@ Profile.EBMS_2_0 = Profile(
     has_timeout=False,
     has_cancels=False,
     has_transient_errors=False,
+    has_order=True,
     has_receipts=False,
     has_failure_notices=True,
     has_accepting_intermediaries=True,
