@@ -16,7 +16,6 @@ from store_samples import (
 
 from onceonly.message.identity import Conversation, MessageKey
 from onceonly.protocol.ordering import NUMBERS, OrderStatus, ReceivingOrder, SendingOrder
-from onceonly.protocol.receiving import InboundStatus
 from onceonly.store.contract.conditions import StoreMisused
 from onceonly.store.contract.orders import Placed, ReceivingOrderView, SendingOrderView
 from onceonly.store.contract.store import Store
@@ -145,16 +144,6 @@ class TestReceiving:
             lambda tx: tx.cancel_inbound(key("m-2"), at=5, keep_until_at=None),
         )
         assert store.snapshot().list_placed(HERE, 0, 10) == []
-
-    def test_a_dropped_message_is_known_and_never_handed_over(self, store: Store) -> None:
-        """It has no tombstone: a repeat of it is a repeat."""
-        arrive(store, "m-1", 7)
-        commit(store, lambda tx: tx.drop_inbound(key("m-1")))
-        snapshot = store.snapshot()
-        assert snapshot.find_inbound(key("m-1")).status is InboundStatus.CANCELLED
-        assert not snapshot.is_cancelled(key("m-1"))
-        assert snapshot.list_stored() == []
-        assert snapshot.count_by_status()["cancelled_by_sender"] == 1
 
     def test_gaps_are_listed_with_what_waits_longest(self, store: Store) -> None:
         """What is in order and only not handed over yet does not wait behind the gap."""

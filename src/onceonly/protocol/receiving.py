@@ -13,7 +13,8 @@ Which arrivals are one message is decided by the MessageId, always first (R-01).
                               which would be about the message that is stored (R-46). Content is
                               all that the From Party said, by two digests: payloads and header
                               (R-37)
-    taken back by its sender  answered DeliveryFailure; a tombstone stands for ever (R-08)
+    taken back by its sender  answered DeliveryFailure; a tombstone stands for ever (R-08); so does
+                              that of a held message which an operator dropped (R-34)
     known, same content       duplicate: answer with the first stored response (R-03), no change;
                               while that response is still in work, silence (seed 001 §1.3.3 (9b))
     too old, or expired       refused: TimeToLiveExpired (R-18, R-19)
@@ -487,8 +488,8 @@ def _refuse_ahead(arrival: Arrival, now: Now, terms: DeliveryTerms) -> tuple[Eff
 
 _REFUSALS = {
     Case.CANCELLED: (
-        "its sender took this message back, so it will never be processed here; expected is a new"
-        " message with another MessageId"
+        "its sender took this message back, or an operator here gave it up, so it will never be"
+        " processed here; expected is a new message with another MessageId"
     ),
     Case.EXPIRED: (
         "its TimeToLive is over, nothing was stored; expected is a new message, or a later"

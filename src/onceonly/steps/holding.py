@@ -14,7 +14,7 @@ from onceonly.message.identity import Conversation, MessageKey
 from onceonly.message.message import Message
 from onceonly.message.terms import DeliveryTerms
 from onceonly.message.word import Word, changed
-from onceonly.protocol import ordering
+from onceonly.protocol import ordering, schedule
 from onceonly.protocol.effects import Effect, HandOver, Journal
 from onceonly.protocol.ordering import ReceivingOrder, Taking
 from onceonly.protocol.receiving import InboundStatus
@@ -182,14 +182,19 @@ def drop(
     txn.resolve_reason(Role.RECEIVER, conversation.pair, text, at=ground.now.at)
     txn.put_receiving_order(conversation, ordering.drop(state), keep_until_at=0)
     _note(txn, ground, held, Journal(Event.DROPPED, actor=actor, reason=reason))
-    return [_drop(txn, placed.key, state) for placed in held]
+    return [_drop(txn, ground, placed.key, state) for placed in held]
 
 
-def _drop(txn: Transaction, key: MessageKey, state: ReceivingOrder) -> OwedNotice:
+def _forgettable_at(ground: Ground, message: Message) -> int | None:
+    terms = ground.house.agreement(message.agreement_id).terms
+    return schedule.forgettable_at(message.timestamp_at, ground.now, terms)
+
+
+def _drop(txn: Transaction, ground: Ground, key: MessageKey, state: ReceivingOrder) -> OwedNotice:
     message = txn.find_inbound_message(key)
     assert message is not None, f"{key} is held"
-    txn.remove_placed(key)
-    txn.drop_inbound(key)
+    # With a tombstone, since a repeat must not be acknowledged: nobody will hand it over.
+    txn.cancel_inbound(key, at=ground.now.at, keep_until_at=_forgettable_at(ground, message))
     notice = OwedNotice(
         key,
         message.agreement_id,

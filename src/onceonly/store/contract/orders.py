@@ -109,14 +109,7 @@ class OrderTransaction(OrderSnapshot, Protocol):
         ...
 
     def remove_placed(self, key: MessageKey) -> None:
-        """The message is handed over or dropped: it waits no more."""
-        ...
-
-    def drop_inbound(self, key: MessageKey) -> None:
-        """A stored message is never handed over: it becomes `cancelled`, without a tombstone.
-
-        A repeat of it is a repeat, with the first response.
-        """
+        """The message is handed over: it waits no more. A cancelled one loses its place by itself."""
         ...
 
     def purge_orders(self, now_at: int, limit: int) -> int:

@@ -11,7 +11,6 @@ from onceonly.message.identity import Conversation, MessageKey
 from onceonly.message.word import changed
 from onceonly.protocol.ordering import OrderStatus, ReceivingOrder, SendingOrder
 from onceonly.protocol.outbound import OutboundStatus
-from onceonly.protocol.receiving import InboundStatus
 from onceonly.store.contract.conditions import StoreMisused
 from onceonly.store.contract.orders import Placed, ReceivingOrderView, SendingOrderView
 from onceonly.store.contract.rules import later_of
@@ -127,10 +126,6 @@ class MemoryOrderWriting(MemoryKeyWriting, MemoryOrderReading):
         found = self.find_conversation(key)
         if found is not None:
             self._remove(self._tables.places, found)
-
-    def drop_inbound(self, key: MessageKey) -> None:
-        row = changed(self._row_of(key), status=InboundStatus.CANCELLED)
-        self._put(self._tables.inbound, row.number, row)
 
     def purge_orders(self, now_at: int, limit: int) -> int:
         busy = {conversation for conversation, _ in self._tables.places}

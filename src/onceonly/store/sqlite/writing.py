@@ -392,13 +392,6 @@ class SqliteTransaction(
         position, _ = self._get_known(message_id)
         self._write("put_awaited_order", conversation_id, position)
 
-    def drop_inbound(self, key: MessageKey) -> None:
-        position, status, _ = self._inbound_position(key)
-        assert status == InboundStatus.STORED, f"{key} is {status}"
-        self._write("cancel_inbound", position)
-        self._kept.stored.said[key] = None
-        self._recount(InboundStatus.STORED, InboundStatus.CANCELLED)
-
     def last_offset(self) -> int:
         return self._last_offset
 
