@@ -127,6 +127,17 @@ REFUSALS: Final = {
     "NeverSent": Kind(409, "No byte of the message has left, so the partner cannot know it."),
     "NotCancellable": Kind(409, "There is a verdict already, or the receiver must be asked."),
     "NotFound": Kind(404, "No such message, payload or path."),
+    "NotBlocked": Kind(
+        409,
+        "No message blocks the conversation, so that it needs no reset; `error.text` says how it "
+        "stands.",
+    ),
+    "NotHeld": Kind(409, "Nothing in the conversation waits for an earlier message."),
+    "InDoubt": Kind(
+        409,
+        "The message that blocks the conversation is in doubt: settle it first, or name it in "
+        "`anyway`.",
+    ),
     "NotOffered": Kind(409, "This gateway cannot do that; `error.text` says why."),
     "NotParked": Kind(
         409, "No open incident names this message as parked, so there is nothing to take up."

@@ -150,7 +150,13 @@ def _goes_on(entry: InboundEntry) -> bool:
 
 
 def release(
-    txn: Transaction, ground: Ground, conversation: Conversation, *, actor: str, reason: str
+    txn: Transaction,
+    ground: Ground,
+    conversation: Conversation,
+    under_way: Collection[MessageKey],
+    *,
+    actor: str,
+    reason: str,
 ) -> list[Followed]:
     """Jump the gap on an operator's word, and hand over what waits right behind it.
 
@@ -165,7 +171,7 @@ def release(
     _put(txn, ground, conversation, state, taking.state, 0)
     row = Journal(Event.RELEASED, actor=actor, reason=reason)
     _note(txn, ground, held[: len(taking.released)], row)
-    return hand_over_following(txn, ground, conversation, ())
+    return hand_over_following(txn, ground, conversation, under_way)
 
 
 def drop(

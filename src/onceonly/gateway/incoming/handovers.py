@@ -19,7 +19,7 @@ from onceonly.gateway.outgoing.replies import IN_THE_ANSWER
 from onceonly.gateway.tasks import Tasks
 from onceonly.message.agreement import Agreement
 from onceonly.message.event import Direction, Event
-from onceonly.message.identity import MessageKey, Pair
+from onceonly.message.identity import Conversation, MessageKey, Pair
 from onceonly.message.word import changed
 from onceonly.protocol.effects import Effect, HandOver, SendReceipt
 from onceonly.protocol.events import Outcome, Transmission
@@ -111,6 +111,27 @@ class HandOvers:
             lambda txn, ground: handing_over.take_up(txn, ground, key, reason)
         )
         await self._take_up(entry)
+
+    async def release(
+        self, conversation: Conversation, *, actor: str, reason: str
+    ) -> tuple[str, ...]:
+        """An operator jumps a gap: hand over what waits behind it; returns the MessageIds.
+
+        Raises `LocalError` (NotHeld) and `StoreFull`.
+        """
+        followed = await self._desk.transact(
+            lambda txn, ground: holding.release(
+                txn,
+                ground,
+                conversation,
+                self._under_way(conversation.pair),
+                actor=actor,
+                reason=reason,
+            )
+        )
+        for debt, effects in handing_over.debts_of(followed):
+            self.handed_over(debt, effects)
+        return tuple(one.key.message_id for one in followed)
 
     async def _park(self, key: MessageKey, bug: Exception) -> None:
         reason = words_for(bug)

@@ -109,7 +109,7 @@ class OrderTransaction(OrderSnapshot, Protocol):
         ...
 
     def remove_placed(self, key: MessageKey) -> None:
-        """The message is handed over: it waits no more. A cancelled one loses its place by itself."""
+        """The message is handed over. A cancelled one loses its place by itself."""
         ...
 
     def purge_orders(self, now_at: int, limit: int) -> int:
