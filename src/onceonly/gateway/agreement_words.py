@@ -19,8 +19,8 @@ _PROMISES = {
     "that it did not, or that nobody knows: repeats are recognised and handed over only once.",
     DeliverySemantics.EXACTLY_ONCE: "Each message arrives once and only once. It is never given "
     "up: it is sent again until the partner has it.",
-    DeliverySemantics.AT_LEAST_ONCE: "Each message arrives, or we are told that it did not, or that "
-    "nobody knows. The partner need not recognise repeats, so it may arrive twice.",
+    DeliverySemantics.AT_LEAST_ONCE: "Each message arrives, or we are told that it did not, or "
+    "that nobody knows. The partner need not recognise repeats, so it may arrive twice.",
     DeliverySemantics.AT_MOST_ONCE: "Each message is sent only once. It may be lost, and it never "
     "arrives twice.",
     DeliverySemantics.BEST_EFFORT: "Each message is sent only once, and nobody confirms it. It may "
