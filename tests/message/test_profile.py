@@ -64,6 +64,7 @@ def test_the_rules_of_the_texts_are_these() -> None:
             "has_timeout": False,
             "has_cancels": False,
             "has_transient_errors": False,
+            "has_order": True,
             "has_cpa": True,
             "has_receipts": False,
             "has_failure_notices": True,
