@@ -293,7 +293,7 @@ def _terms_of(message: Message, hop: RoutingHeader | None, agreement: Agreement)
     semantics = _semantics_of(message, agreement)
     if not agreement.profile.header_has_parameters:
         return agreed if semantics is agreed.semantics else changed(agreed, semantics=semantics)
-    _check_order(message, agreed)
+    _check_order(message, agreement)
     ack_requested = _ack_requested_of(message, hop) or AckRequested.NONE
     if ack_requested is AckRequested.SIGNED:
         raise RemoteError(ErrorCode.NOT_SUPPORTED, _UNSIGNED, location=f"{HEADER}AckRequested")
@@ -328,14 +328,16 @@ def _semantics_of(message: Message, agreement: Agreement) -> DeliverySemantics:
     )
 
 
-def _check_order(message: Message, terms: DeliveryTerms) -> None:
+def _check_order(message: Message, agreement: Agreement) -> None:
     """Raise `RemoteError` if there is an order where none was agreed, or none where one was.
 
     An order needs both other wishes: whoever numbers messages has to know which were stored, and
-    two copies would have one number.
+    two copies would have one number. Where headers are taken at their word, one without an order
+    is handed over when it comes.
     """
+    terms = agreement.terms
     if message.order is None:
-        if terms.is_ordered:
+        if terms.is_ordered and agreement.cpa.check_header is CheckHeader.STRICT:
             raise RemoteError(
                 ErrorCode.INCONSISTENT,
                 "MessageOrder is missing; expected is one in every message, as was agreed",

@@ -6,6 +6,7 @@
 from onceonly.gateway.config import values as read
 from onceonly.gateway.config.cpa_keys import CPA_KEYS
 from onceonly.gateway.config.key import DURATION, ENDPOINT, FLAG, PARTIES, Key, listed, table_of
+from onceonly.gateway.config.order_keys import ORDER_KEYS
 from onceonly.message.message import (
     AckRequested,
     DeliverySemantics,
@@ -27,12 +28,6 @@ EBXML_METHOD_URI = "http://www.ebxml.org/namespaces/reliableMessaging"
 
 WINDOW_MAX = 1000
 """Most messages in flight to one partner: each needs a timer, and memory of the partner."""
-
-GUARANTEED, NOT_GUARANTEED = "Guaranteed", "NotGuaranteed"
-"""The words of a CPA for its messageOrderSemantics (ebMS 2.0 §9)."""
-
-ORDER_HOLD_MAX = 10_000
-"""Most messages that may wait in one conversation: as many places are read at an arrival."""
 
 WINDOW_2001 = 16
 """Messages in flight in `rm-2001` unless agreed otherwise: two fsync batches under way."""
@@ -377,35 +372,6 @@ AGREEMENT_KEYS = table_of(
         section="seed 000 §2.2.1, §3.1.3",
     ),
     Key(
-        "message_order",
-        read.one_of((GUARANTEED, NOT_GUARANTEED)),
-        f"{GUARANTEED}, {NOT_GUARANTEED}",
-        "Whether the messages of a conversation are handed over in the order in which they were "
-        "sent, or not at all (R-34); a profile with MessageOrder only.",
-        default=NOT_GUARANTEED,
-        default_text=f'`"{NOT_GUARANTEED}"`',
-        section="ebMS 2.0 §9",
-    ),
-    Key(
-        "order_hold_max",
-        read.whole(1, ORDER_HOLD_MAX),
-        f"a count, 1 to {ORDER_HOLD_MAX}",
-        "Most messages of a conversation that wait for an earlier one; the next is refused.",
-        default=100,
-        default_text="`100`",
-        unit="messages",
-        section="ebMS 2.0 §9.1.1",
-    ),
-    Key(
-        "order_gap_after",
-        read.duration_s,
-        DURATION,
-        "How long an earlier message may be missing before an incident says so.",
-        default_text="the longest time from a first transmission to a verdict",
-        unit="s",
-        section="ours",
-    ),
-    Key(
         "response_choice",
         read.one_of(choice.value for choice in ResponseChoice),
         listed(ResponseChoice),
@@ -531,4 +497,5 @@ AGREEMENT_KEYS = table_of(
         section="seed 004 level 3 (3b)",
     ),
     *CPA_KEYS.values(),
+    *ORDER_KEYS.values(),
 )

@@ -7,9 +7,10 @@ with what they decided. No key of an agreement is a secret.
 from collections.abc import Iterable
 from typing import Any, Final
 
-from onceonly.gateway.config.agreement_keys import AGREEMENT_KEYS, GUARANTEED, NOT_GUARANTEED
+from onceonly.gateway.config.agreement_keys import AGREEMENT_KEYS
 from onceonly.gateway.config.cpa_keys import CPA_KEYS
 from onceonly.gateway.config.file import Table
+from onceonly.gateway.config.order_keys import GUARANTEED, NOT_GUARANTEED
 from onceonly.gateway.config.terms import EVERY_MESSAGE
 from onceonly.gateway.config.values import ENTRANCES
 from onceonly.message.agreement import Agreement

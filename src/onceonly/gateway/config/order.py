@@ -1,7 +1,7 @@
 """From the keys of one agreement to the order of its conversations, or why there cannot be one."""
 
-from onceonly.gateway.config.agreement_keys import GUARANTEED
 from onceonly.gateway.config.file import Table
+from onceonly.gateway.config.order_keys import GUARANTEED
 from onceonly.message.message import AckRequested, SyncReplyMode
 from onceonly.message.profile import Profile
 from onceonly.message.terms import DeliveryTerms
