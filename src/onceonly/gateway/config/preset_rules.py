@@ -13,7 +13,7 @@ def check_preset(table: Table) -> None:
         return
     preset = BY_NAME[table["preset"]]
     reason = f"with the preset {preset.name} ({preset.what})"
-    if table["profile"].name != PROFILE:
+    if not table["profile"].has_cpa:
         table.refuse("profile", f"is {table['profile'].name} {reason}; legal: {PROFILE}")
     for key in preset.needs:
         if table.has(key) and table[key] is None:

@@ -10,10 +10,11 @@ from typing import Any, Final
 
 from onceonly import __version__
 from onceonly.gateway.config.key import Key
+from onceonly.message.profile import PROFILES
 from onceonly.message.word import Word, field
 
-PROFILE: Final = "ebms-2.0"
-"""The profile of every preset."""
+PROFILE: Final = next(profile.name for profile in PROFILES if profile.has_cpa)
+"""The profile of every preset, and of every agreement that comes from a CPA."""
 _DAY_S: Final = 86_400
 _MORE: Final = (6, 5)
 """Ids are kept for a fifth longer than a sender may try."""

@@ -5,8 +5,9 @@ a CPA says and no key can say becomes a comment of the table or a note.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 
+from onceonly.gateway.config.presets import PROFILE
 from onceonly.gateway.cpa import toml
 from onceonly.gateway.cpa.addresses import Addresses, endpoints_of
 from onceonly.gateway.cpa.document import CpaError
@@ -29,9 +30,6 @@ from onceonly.message.instant import to_datetime
 from onceonly.message.message import AckRequested
 from onceonly.message.printable import quoted
 from onceonly.message.word import Word
-
-PROFILE: Final = "ebms-2.0"
-_SYNC: Final = "none"
 
 
 class Wishes(Word, kw_only=True):
