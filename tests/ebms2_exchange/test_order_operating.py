@@ -52,7 +52,7 @@ async def test_a_gap_is_listed_and_shown(tmp_path):
         assert missing.json["error"]["name"] == "NotFound"
 
 
-async def test_an_operator_releases_what_waits_behind_a_gap(tmp_path):
+async def test_an_operator_releases_what_waits_after_a_gap(tmp_path):
     """Up to the next one, in order; what was missing is refused afterwards."""
     async with with_peer(tmp_path, message_order="Guaranteed") as (gateway, peer):
         for number in (0, 3, 2, 7):

@@ -386,7 +386,7 @@ def test_the_receiver_expects_zero_after_the_last_number():
 
 
 def test_an_operator_jumps_one_gap():
-    """What waits behind the next one stays held, and has its own time."""
+    """What waits after the next one stays held, and has its own time."""
     taking = ordering.release([3, 4, 7], AT, TERMS)
     assert taking.released == (3, 4)
     assert taking.state == ReceivingOrder(5, 0, 1, AT + 60 * US_PER_S)

@@ -14,15 +14,15 @@ from store_samples import (
     submitted,
 )
 
-from onceonly.message.identity import Conversation, MessageKey
+from onceonly.message.identity import ConversationKey, MessageKey
 from onceonly.protocol.ordering import NUMBERS, OrderStatus, ReceivingOrder, SendingOrder
 from onceonly.store.contract.conditions import StoreMisused
 from onceonly.store.contract.orders import Placed, ReceivingOrderView, SendingOrderView
 from onceonly.store.contract.store import Store
 
-HERE = Conversation(PAIR, "conversation-1")
-ELSEWHERE = Conversation(PAIR, "conversation-2")
-WITH_ANOTHER = Conversation(OTHER_PAIR, "conversation-1")
+HERE = ConversationKey(PAIR, "conversation-1")
+ELSEWHERE = ConversationKey(PAIR, "conversation-2")
+WITH_ANOTHER = ConversationKey(OTHER_PAIR, "conversation-1")
 BUSY = SendingOrder(OrderStatus.BUSY, 8, "m-7", 7)
 BLOCKED = SendingOrder(OrderStatus.BLOCKED, 1, "m-0", 0, began=True)
 IDLE = SendingOrder(next_number=9)
@@ -146,7 +146,7 @@ class TestReceiving:
         assert store.snapshot().list_placed(HERE, 0, 10) == []
 
     def test_gaps_are_listed_with_what_waits_longest(self, store: Store) -> None:
-        """What is in order and only not handed over yet does not wait behind the gap."""
+        """What is in order and only not handed over yet does not wait after the gap."""
         arrive(store, "m-2", AWAITED - 1)
         arrive(store, "m-5", AWAITED + 2)
         commit(

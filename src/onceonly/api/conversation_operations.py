@@ -42,7 +42,7 @@ RELEASE_CONVERSATION: Final = Operation(
     name="releaseConversation",
     method="post",
     path="/v1/partners/{partner}/conversations/{conversation}/release",
-    summary="Hand over what waits behind the gap, up to the next gap, without the messages that "
+    summary="Hand over what waits after the gap, up to the next gap, without the messages that "
     "are missing",
     path_type=conversations.ConversationPath,
     query_type=Nothing,
@@ -54,7 +54,7 @@ DROP_CONVERSATION: Final = Operation(
     name="dropConversation",
     method="post",
     path="/v1/partners/{partner}/conversations/{conversation}/drop",
-    summary="Give up what waits behind the gap; its sender is told of each message",
+    summary="Give up what waits after the gap; its sender is told of each message",
     path_type=conversations.ConversationPath,
     query_type=Nothing,
     body_type=conversations.WordOnConversation,

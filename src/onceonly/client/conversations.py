@@ -50,13 +50,13 @@ class ConversationMethods(ABC):
         return self._ask(operations.RESET_CONVERSATION, path, _NOTHING, body).message_ids
 
     def release_conversation(self, partner: str, conversation: str, reason: str) -> Sequence[str]:
-        """Hand over what waits behind the gap. Raises `LocalError` (NotFound, NotHeld)."""
+        """Hand over what waits after the gap. Raises `LocalError` (NotFound, NotHeld)."""
         path = ConversationPath(partner=partner, conversation=conversation)
         body = WordOnConversation(reason=reason)
         return self._ask(operations.RELEASE_CONVERSATION, path, _NOTHING, body).message_ids
 
     def drop_conversation(self, partner: str, conversation: str, reason: str) -> Sequence[str]:
-        """Give up what waits behind the gap. Raises `LocalError` (NotFound, NotHeld)."""
+        """Give up what waits after the gap. Raises `LocalError` (NotFound, NotHeld)."""
         path = ConversationPath(partner=partner, conversation=conversation)
         body = WordOnConversation(reason=reason)
         return self._ask(operations.DROP_CONVERSATION, path, _NOTHING, body).message_ids

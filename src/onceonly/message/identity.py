@@ -162,7 +162,7 @@ def pair_of(from_id: PartyId, to_id: PartyId) -> Pair:
     return Pair(str(from_id), str(to_id))
 
 
-class Conversation(Word):
+class ConversationKey(Word):
     """The messages of one ConversationId that travel on a pair: they may have an order."""
 
     pair: Pair

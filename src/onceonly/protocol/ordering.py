@@ -44,7 +44,7 @@ for repeats and age:
                                    that the sender knows that it still has the only copy
     0 Continue after 99,999,999    the expected number
 
-Nobody jumps a gap but an operator: he releases what waits behind it, or drops what is held, and the
+Nobody jumps a gap but an operator: he releases what waits after it, or drops what is held, and the
 sender is told of each message that is dropped. An incident opens once a gap has been there for a
 time that was agreed; nothing else ever happens by itself.
 
@@ -336,7 +336,7 @@ class ReceivingOrder(Word):
     epoch: int = 0
     """How often the numbers began again."""
     held: int = 0
-    """Messages that wait behind a gap."""
+    """Messages that wait after a gap."""
     gap_due_at: int | None = None
     """When the gap becomes an incident; None: there is no gap, or an operator was told."""
 
@@ -376,7 +376,7 @@ def take(  # noqa: PLR0911 - because it is the table of the essay, a line per ca
 ) -> Taking:
     """What the arrival is, and what follows. Pure.
 
-    `held` has the places of the messages that wait behind a gap, in their order. The caller has
+    `held` has the places of the messages that wait after a gap, in their order. The caller has
     made sure that the message is no repeat.
     """
     number = order.number
@@ -407,7 +407,7 @@ def take(  # noqa: PLR0911 - because it is the table of the essay, a line per ca
 
 
 def _place_of(number: int, state: ReceivingOrder, terms: DeliveryTerms) -> int:
-    """After 99,999,999 comes 0: a number so near to the end is before it, not far behind."""
+    """After 99,999,999 comes 0: a number so near to the end is before it, not long ago."""
     place = state.epoch * NUMBERS + number
     is_around = place + NUMBERS - state.place <= terms.order_hold_max
     return place + NUMBERS if number < state.expected and is_around else place
@@ -420,7 +420,7 @@ def _advanced(
     terms: DeliveryTerms,
     reason: str | None = None,
 ) -> Taking:
-    """The message at `place` is the next one, and those that are held right behind it follow."""
+    """The message at `place` is the next one, and those that are held right after it follow."""
     released: list[int] = []
     for other in held:
         if other != place + len(released) + 1:
@@ -434,7 +434,7 @@ def _advanced(
 
 
 def release(held: Sequence[int], at: int, terms: DeliveryTerms) -> Taking | None:
-    """An operator jumps the gap, up to the next one; None if nothing waits behind it."""
+    """An operator jumps the gap, up to the next one; None if nothing waits after it."""
     if not held:
         return None
     first, *others = held
@@ -482,7 +482,7 @@ def gap_incident(conversation_id: str, state: ReceivingOrder) -> str:
     """What an operator reads about a gap; the same words for the same gap."""
     return (
         f"gap in conversation {conversation_id}: waits for number {state.expected}; ask the partner"
-        " for it, or release what waits behind it, or drop that"
+        " for it, or release what waits after it, or drop that"
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from onceonly.message.agreement import Agreement
 from onceonly.message.event import Direction
-from onceonly.message.identity import Conversation, MessageKey
+from onceonly.message.identity import ConversationKey, MessageKey
 from onceonly.message.instant import US_PER_S
 from onceonly.message.message import Message, MessageOrder
 from onceonly.message.word import changed
@@ -41,9 +41,9 @@ def is_ordered(agreement: Agreement) -> bool:
     return agreement.terms.is_ordered and not agreement.is_route
 
 
-def conversation_of(message: Message) -> Conversation:
+def conversation_of(message: Message) -> ConversationKey:
     """The conversation that the message belongs to."""
-    return Conversation(message.pair, message.conversation_id)
+    return ConversationKey(message.pair, message.conversation_id)
 
 
 def event_of(message_id: str, before: Outbound, after: Outbound) -> OrderEvent | None:
@@ -73,10 +73,10 @@ class Conversations:
     def __init__(self, txn: Transaction, ground: Ground) -> None:
         self._txn = txn
         self._ground = ground
-        self._states: dict[Conversation, SendingOrder] = {}
-        self._changed: dict[Conversation, Agreement] = {}
+        self._states: dict[ConversationKey, SendingOrder] = {}
+        self._changed: dict[ConversationKey, Agreement] = {}
 
-    def _state(self, conversation: Conversation) -> SendingOrder:
+    def _state(self, conversation: ConversationKey) -> SendingOrder:
         """The conversation as this run sees it."""
         found = self._states.get(conversation)
         return self._txn.get_sending_order(conversation) if found is None else found
@@ -99,7 +99,7 @@ class Conversations:
         state = self._state(self._find(message_id, draft))
         return changed(row, order_number=state.number) if state.in_turn == message_id else row
 
-    def _find(self, message_id: str, draft: Draft | None) -> Conversation:
+    def _find(self, message_id: str, draft: Draft | None) -> ConversationKey:
         if draft is not None and draft.message.message_id == message_id:
             return conversation_of(draft.message)
         view = self._txn.find_outbound_view(message_id)
@@ -119,7 +119,7 @@ class Conversations:
         self._put(conversation, ordering.numbered(self._state(conversation)), agreement)
 
     def _step(
-        self, conversation: Conversation, event: OrderEvent, agreement: Agreement
+        self, conversation: ConversationKey, event: OrderEvent, agreement: Agreement
     ) -> Sequence[str]:
         """Run the machine; returns the messages that may go into the queue of their pair."""
         state, effects = ordering.step(self._state(conversation), event)
@@ -147,7 +147,7 @@ class Conversations:
         return gone
 
     def _note(
-        self, conversation: Conversation, message_id: str, agreement: Agreement, effect: Journal
+        self, conversation: ConversationKey, message_id: str, agreement: Agreement, effect: Journal
     ) -> None:
         rows, now = self._ground.house.rows, self._ground.now
         if message_id:
@@ -158,7 +158,9 @@ class Conversations:
         row = rows.of_conversation(row, conversation)
         self._txn.append((row,))
 
-    def _put(self, conversation: Conversation, state: SendingOrder, agreement: Agreement) -> None:
+    def _put(
+        self, conversation: ConversationKey, state: SendingOrder, agreement: Agreement
+    ) -> None:
         if state != self._state(conversation):
             self._states[conversation] = state
             self._changed[conversation] = agreement

@@ -6,7 +6,7 @@ from onceonly.message.agreement import Agreement
 from onceonly.message.digest import Digests
 from onceonly.message.errors import LocalError
 from onceonly.message.event import Direction, Event
-from onceonly.message.identity import Conversation, MessageKey
+from onceonly.message.identity import ConversationKey, MessageKey
 from onceonly.message.message import AckRequested, Message
 from onceonly.message.word import Word, changed
 from onceonly.protocol import ordering, receiving
@@ -82,7 +82,7 @@ def debts_of(following: Sequence[Followed]) -> list[tuple[Debt, Sequence[Effect]
 
 def _hand_over(
     txn: Transaction, ground: Ground, ready: Ready
-) -> tuple[Sequence[Effect], Conversation | None]:
+) -> tuple[Sequence[Effect], ConversationKey | None]:
     debt = ready.debt
     entry = txn.find_inbound(debt.key)
     if entry is None or entry.parked is not None:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from onceonly.message.agreement import Agreement
 from onceonly.message.errors import LocalError, Severity
 from onceonly.message.event import Direction, Event
-from onceonly.message.identity import Conversation, MessageKey
+from onceonly.message.identity import ConversationKey, MessageKey
 from onceonly.message.message import Message
 from onceonly.message.terms import DeliveryTerms
 from onceonly.message.word import Word, changed
@@ -41,9 +41,9 @@ class Followed(Word):
     effects: Sequence[Effect]
 
 
-def conversation_of(message: Message) -> Conversation:
+def conversation_of(message: Message) -> ConversationKey:
     """The conversation that the message belongs to."""
-    return Conversation(message.pair, message.conversation_id)
+    return ConversationKey(message.pair, message.conversation_id)
 
 
 def take(txn: Transaction, ground: Ground, message: Message, terms: DeliveryTerms) -> Taking | None:
@@ -79,7 +79,7 @@ def keep(
 def _put(
     txn: Transaction,
     ground: Ground,
-    conversation: Conversation,
+    conversation: ConversationKey,
     before: ReceivingOrder,
     after: ReceivingOrder,
     keep_until_at: int | None,
@@ -111,7 +111,7 @@ def is_held(snapshot: Snapshot, key: MessageKey) -> bool:
     return found is not None and found[1] >= snapshot.get_receiving_order(found[0]).place
 
 
-def hand_over(txn: Transaction, ground: Ground, key: MessageKey) -> Conversation | None:
+def hand_over(txn: Transaction, ground: Ground, key: MessageKey) -> ConversationKey | None:
     """Put the message into the inbox; returns its conversation if that has an order."""
     found = txn.find_conversation(key)
     txn.hand_over(key, at=ground.now.at)
@@ -122,7 +122,10 @@ def hand_over(txn: Transaction, ground: Ground, key: MessageKey) -> Conversation
 
 
 def hand_over_following(
-    txn: Transaction, ground: Ground, conversation: Conversation, under_way: Collection[MessageKey]
+    txn: Transaction,
+    ground: Ground,
+    conversation: ConversationKey,
+    under_way: Collection[MessageKey],
 ) -> list[Followed]:
     """Hand over what follows in the conversation now, in order.
 
@@ -152,13 +155,13 @@ def _goes_on(entry: InboundEntry) -> bool:
 def release(
     txn: Transaction,
     ground: Ground,
-    conversation: Conversation,
+    conversation: ConversationKey,
     under_way: Collection[MessageKey],
     *,
     actor: str,
     reason: str,
 ) -> list[Followed]:
-    """Jump the gap on an operator's word, and hand over what waits right behind it.
+    """Jump the gap on an operator's word, and hand over what waits right after it.
 
     Raises `LocalError` (NotHeld).
     """
@@ -175,7 +178,7 @@ def release(
 
 
 def drop(
-    txn: Transaction, ground: Ground, conversation: Conversation, *, actor: str, reason: str
+    txn: Transaction, ground: Ground, conversation: ConversationKey, *, actor: str, reason: str
 ) -> list[OwedNotice]:
     """Give up what is held, on an operator's word; returns what its sender is told.
 
@@ -225,11 +228,11 @@ def tell_gaps(txn: Transaction, ground: Ground) -> None:
         txn.put_receiving_order(conversation, told, keep_until_at=0)
 
 
-def _held(snapshot: Snapshot, conversation: Conversation, state: ReceivingOrder) -> list[Placed]:
+def _held(snapshot: Snapshot, conversation: ConversationKey, state: ReceivingOrder) -> list[Placed]:
     return [*snapshot.list_placed(conversation, state.place, HELD_READ_MAX)]
 
 
-def _check_held(conversation: Conversation, held: Sequence[Placed]) -> None:
+def _check_held(conversation: ConversationKey, held: Sequence[Placed]) -> None:
     if not held:
         text = f"no message of conversation {conversation.conversation_id!r} waits for an earlier"
         raise LocalError("NotHeld", text)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 from onceonly.message.errors import LocalError
-from onceonly.message.identity import Conversation, Pair
+from onceonly.message.identity import ConversationKey, Pair
 from onceonly.protocol import pairing, settling
 from onceonly.protocol.events import Cancelled, Settled, Settlement
 from onceonly.protocol.ordering import OrderStatus, ResetRequested, SendingOrder
@@ -150,7 +150,7 @@ def settle(txn: Transaction, ground: Ground, message_id: str, word: Settled) -> 
 def reset_order(
     txn: Transaction,
     ground: Ground,
-    conversation: Conversation,
+    conversation: ConversationKey,
     *,
     anyway: str | None,
     actor: str,
@@ -180,7 +180,7 @@ def reset_order(
     return [MessageWork(name, Settled(Settlement.NOT_DELIVERED, reason, actor)), reset]
 
 
-def _why_not_blocked(conversation: Conversation, state: SendingOrder) -> str:
+def _why_not_blocked(conversation: ConversationKey, state: SendingOrder) -> str:
     if state.status is OrderStatus.BUSY:
         return f"message {state.in_turn} of the conversation is under way: wait for its end"
     return f"no message blocks conversation {conversation.conversation_id!r}"

@@ -5,7 +5,7 @@ from onceonly.message.agreement import Agreement
 from onceonly.message.digest import Digests
 from onceonly.message.errors import LocalError
 from onceonly.message.event import Direction, Event
-from onceonly.message.identity import Conversation, MessageKey, Pair
+from onceonly.message.identity import ConversationKey, MessageKey, Pair
 from onceonly.message.instant import Now
 from onceonly.message.message import (
     AckRequested,
@@ -183,7 +183,7 @@ class Rows:
             reason=effect.reason,
         )
 
-    def of_conversation(self, row: Record, conversation: Conversation) -> Record:
+    def of_conversation(self, row: Record, conversation: ConversationKey) -> Record:
         """The row with the conversation that it is about."""
         return changed(row, conversation_id=conversation.conversation_id)
 

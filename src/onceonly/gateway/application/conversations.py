@@ -8,7 +8,7 @@ from onceonly.gateway.desk import Desk
 from onceonly.gateway.incoming.handovers import HandOvers
 from onceonly.gateway.shapes import instant
 from onceonly.message.errors import LocalError
-from onceonly.message.identity import Conversation, Pair
+from onceonly.message.identity import ConversationKey, Pair
 from onceonly.protocol.ordering import NUMBERS, OrderStatus, ReceivingOrder, SendingOrder
 from onceonly.steps import holding, operating
 from onceonly.store.contract.orders import ReceivingOrderView, SendingOrderView
@@ -39,7 +39,7 @@ class Conversations:
         directions: list[shapes.WaitingConversation] = []
         held: list[shapes.HeldMessage] = []
         for pair in self._pairs_with(partner):
-            there = Conversation(pair, conversation_id)
+            there = ConversationKey(pair, conversation_id)
             sending = snapshot.get_sending_order(there)
             if sending != SendingOrder():
                 directions.append(self._sending_shape(SendingOrderView(there, sending, 0)))
@@ -55,7 +55,7 @@ class Conversations:
         return shapes.ShownConversation(directions=tuple(directions), held=tuple(held))
 
     def _receiving(
-        self, snapshot: Snapshot, conversation: Conversation
+        self, snapshot: Snapshot, conversation: ConversationKey
     ) -> Iterator[shapes.WaitingConversation]:
         state = snapshot.get_receiving_order(conversation)
         if state != ReceivingOrder():
@@ -90,7 +90,7 @@ class Conversations:
     async def release(
         self, partner: str, conversation_id: str, *, actor: str, reason: str
     ) -> tuple[str, ...]:
-        """Hand over what waits behind the gap; returns the MessageIds.
+        """Hand over what waits after the gap; returns the MessageIds.
 
         Raises `LocalError` (NotFound, NotHeld) and `StoreFull`.
         """
@@ -100,7 +100,7 @@ class Conversations:
     async def drop(
         self, partner: str, conversation_id: str, *, actor: str, reason: str
     ) -> tuple[str, ...]:
-        """Give up what waits behind the gap; returns the MessageIds.
+        """Give up what waits after the gap; returns the MessageIds.
 
         Raises `LocalError` (NotFound, NotHeld) and `StoreFull`.
         """
@@ -112,16 +112,16 @@ class Conversations:
             self._desk.failure_notices.release(notice)
         return tuple(notice.key.message_id for notice in owed)
 
-    def _blocked(self, partner: str, conversation_id: str) -> Conversation:
+    def _blocked(self, partner: str, conversation_id: str) -> ConversationKey:
         """The conversation with the partner that is blocked, or any with it."""
-        found = [Conversation(pair, conversation_id) for pair in self._pairs_with(partner)]
+        found = [ConversationKey(pair, conversation_id) for pair in self._pairs_with(partner)]
         states = {one: self._desk.snapshot().get_sending_order(one) for one in found}
         blocked = [one for one in found if states[one].status is OrderStatus.BLOCKED]
         return (blocked or found)[0]
 
-    def _held(self, partner: str, conversation_id: str) -> Conversation:
+    def _held(self, partner: str, conversation_id: str) -> ConversationKey:
         pairs = self._pairs_with(partner)
-        found = [_back(Conversation(pair, conversation_id)) for pair in pairs]
+        found = [_back(ConversationKey(pair, conversation_id)) for pair in pairs]
         snapshot = self._desk.snapshot()
         return next((one for one in found if snapshot.get_receiving_order(one).held), found[0])
 
@@ -167,6 +167,6 @@ class Conversations:
         )
 
 
-def _back(conversation: Conversation) -> Conversation:
+def _back(conversation: ConversationKey) -> ConversationKey:
     pair = conversation.pair
-    return Conversation(Pair(pair.to_party, pair.from_party), conversation.conversation_id)
+    return ConversationKey(Pair(pair.to_party, pair.from_party), conversation.conversation_id)

@@ -19,7 +19,7 @@ from onceonly.gateway.outgoing.replies import IN_THE_ANSWER
 from onceonly.gateway.tasks import Tasks
 from onceonly.message.agreement import Agreement
 from onceonly.message.event import Direction, Event
-from onceonly.message.identity import Conversation, MessageKey, Pair
+from onceonly.message.identity import ConversationKey, MessageKey, Pair
 from onceonly.message.word import changed
 from onceonly.protocol.effects import Effect, HandOver, SendReceipt
 from onceonly.protocol.events import Outcome, Transmission
@@ -113,9 +113,9 @@ class HandOvers:
         await self._take_up(entry)
 
     async def release(
-        self, conversation: Conversation, *, actor: str, reason: str
+        self, conversation: ConversationKey, *, actor: str, reason: str
     ) -> tuple[str, ...]:
-        """An operator jumps a gap: hand over what waits behind it; returns the MessageIds.
+        """An operator jumps a gap: hand over what waits after it; returns the MessageIds.
 
         Raises `LocalError` (NotHeld) and `StoreFull`.
         """

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from onceonly.message.identity import Conversation, MessageKey
+from onceonly.message.identity import ConversationKey, MessageKey
 from onceonly.message.word import Word
 from onceonly.protocol.ordering import ReceivingOrder, SendingOrder
 
@@ -26,7 +26,7 @@ class Placed(Word):
 class SendingOrderView(Word):
     """The sending side of a conversation as operators see it."""
 
-    conversation: Conversation
+    conversation: ConversationKey
     state: SendingOrder
     waiting: int
     """Messages that wait for their turn."""
@@ -35,33 +35,33 @@ class SendingOrderView(Word):
 class ReceivingOrderView(Word):
     """The receiving side of a conversation as operators see it."""
 
-    conversation: Conversation
+    conversation: ConversationKey
     state: ReceivingOrder
     oldest_at: int | None
-    """When the first of the messages came that wait behind a gap; None if none waits."""
+    """When the first of the messages came that wait after a gap; None if none waits."""
 
 
 class OrderSnapshot(Protocol):
     """Reads of ordered conversations."""
 
-    def get_sending_order(self, conversation: Conversation) -> SendingOrder:
+    def get_sending_order(self, conversation: ConversationKey) -> SendingOrder:
         """The sending side; a new one if nothing of it was ever ordered, or it was forgotten."""
         ...
 
-    def get_receiving_order(self, conversation: Conversation) -> ReceivingOrder:
+    def get_receiving_order(self, conversation: ConversationKey) -> ReceivingOrder:
         """The receiving side; a new one if nothing of it ever came, or it was forgotten."""
         ...
 
-    def find_next_in_order(self, conversation: Conversation) -> str | None:
+    def find_next_in_order(self, conversation: ConversationKey) -> str | None:
         """MessageId of the message that has waited longest for the turn of its conversation."""
         ...
 
-    def find_conversation(self, key: MessageKey) -> tuple[Conversation, int] | None:
-        """Conversation and place of a received message that is not handed over yet."""
+    def find_conversation(self, key: MessageKey) -> tuple[ConversationKey, int] | None:
+        """The conversation and the place of a received message that is not handed over yet."""
         ...
 
     def list_placed(
-        self, conversation: Conversation, from_place: int, limit: int
+        self, conversation: ConversationKey, from_place: int, limit: int
     ) -> Sequence[Placed]:
         """Received messages of the conversation that are not handed over yet, by their places."""
         ...
@@ -71,10 +71,10 @@ class OrderSnapshot(Protocol):
         ...
 
     def list_gaps(self, limit: int) -> Sequence[ReceivingOrderView]:
-        """Conversations in which messages wait behind a gap, by pair and ConversationId."""
+        """Conversations in which messages wait after a gap, by pair and ConversationId."""
         ...
 
-    def list_gaps_due(self, now_at: int, limit: int) -> Sequence[Conversation]:
+    def list_gaps_due(self, now_at: int, limit: int) -> Sequence[ConversationKey]:
         """Conversations with a gap that should have been told to an operator before `now_at`."""
         ...
 
@@ -83,13 +83,13 @@ class OrderTransaction(OrderSnapshot, Protocol):
     """Writes of ordered conversations."""
 
     def put_sending_order(
-        self, conversation: Conversation, state: SendingOrder, *, keep_until_at: int | None
+        self, conversation: ConversationKey, state: SendingOrder, *, keep_until_at: int | None
     ) -> None:
         """Replace the sending side; None keeps it for ever, also when it is idle."""
         ...
 
     def put_receiving_order(
-        self, conversation: Conversation, state: ReceivingOrder, *, keep_until_at: int | None
+        self, conversation: ConversationKey, state: ReceivingOrder, *, keep_until_at: int | None
     ) -> None:
         """Replace the receiving side.
 
@@ -104,7 +104,7 @@ class OrderTransaction(OrderSnapshot, Protocol):
         """
         ...
 
-    def add_placed(self, conversation: Conversation, placed: Placed) -> None:
+    def add_placed(self, conversation: ConversationKey, placed: Placed) -> None:
         """Note the place of a message that was just stored. The place must be free."""
         ...
 

@@ -7,7 +7,7 @@ Knows the rows of conversations; must not know what a number means.
 
 from collections.abc import Sequence
 
-from onceonly.message.identity import Conversation, MessageKey
+from onceonly.message.identity import ConversationKey, MessageKey
 from onceonly.message.word import changed
 from onceonly.protocol.ordering import OrderStatus, ReceivingOrder, SendingOrder
 from onceonly.protocol.outbound import OutboundStatus
@@ -18,26 +18,26 @@ from onceonly.store.memory.api_keys import MemoryKeyReading, MemoryKeyWriting
 from onceonly.store.memory.tables import InboundRow, OutboundRow
 
 
-def _name(conversation: Conversation) -> tuple[str, str, str]:
+def _name(conversation: ConversationKey) -> tuple[str, str, str]:
     return *conversation.pair, conversation.conversation_id
 
 
 class MemoryOrderReading(MemoryKeyReading):
     """Reads of conversations over tables."""
 
-    def get_sending_order(self, conversation: Conversation) -> SendingOrder:
+    def get_sending_order(self, conversation: ConversationKey) -> SendingOrder:
         row = self._tables.sending_orders.get(conversation)
         return SendingOrder() if row is None else row[0]
 
-    def get_receiving_order(self, conversation: Conversation) -> ReceivingOrder:
+    def get_receiving_order(self, conversation: ConversationKey) -> ReceivingOrder:
         row = self._tables.receiving_orders.get(conversation)
         return ReceivingOrder() if row is None else row[0]
 
-    def find_next_in_order(self, conversation: Conversation) -> str | None:
+    def find_next_in_order(self, conversation: ConversationKey) -> str | None:
         waiting = self._list_awaiting(conversation)
         return waiting[0].message.message_id if waiting else None
 
-    def _list_awaiting(self, conversation: Conversation) -> list[OutboundRow]:
+    def _list_awaiting(self, conversation: ConversationKey) -> list[OutboundRow]:
         return [
             row
             for row in self._tables.outbound.values()
@@ -46,14 +46,14 @@ class MemoryOrderReading(MemoryKeyReading):
             and row.awaits_in == conversation.conversation_id
         ]
 
-    def find_conversation(self, key: MessageKey) -> tuple[Conversation, int] | None:
+    def find_conversation(self, key: MessageKey) -> tuple[ConversationKey, int] | None:
         for (conversation, place), placed in self._tables.places.items():
             if placed == key:
                 return conversation, place
         return None
 
     def list_placed(
-        self, conversation: Conversation, from_place: int, limit: int
+        self, conversation: ConversationKey, from_place: int, limit: int
     ) -> Sequence[Placed]:
         found = [
             Placed(place, key)
@@ -78,7 +78,7 @@ class MemoryOrderReading(MemoryKeyReading):
         ]
         return sorted(found, key=lambda view: _name(view.conversation))[:limit]
 
-    def _oldest_at(self, conversation: Conversation, state: ReceivingOrder) -> int | None:
+    def _oldest_at(self, conversation: ConversationKey, state: ReceivingOrder) -> int | None:
         rows = (
             self._row_of(placed.key)
             for placed in self.list_placed(conversation, state.place, len(self._tables.places))
@@ -88,7 +88,7 @@ class MemoryOrderReading(MemoryKeyReading):
     def _row_of(self, key: MessageKey) -> InboundRow:
         return self._tables.inbound[self._tables.known[key]]
 
-    def list_gaps_due(self, now_at: int, limit: int) -> Sequence[Conversation]:
+    def list_gaps_due(self, now_at: int, limit: int) -> Sequence[ConversationKey]:
         due = [
             (state.gap_due_at, _name(conversation), conversation)
             for conversation, (state, _) in self._tables.receiving_orders.items()
@@ -101,12 +101,12 @@ class MemoryOrderWriting(MemoryKeyWriting, MemoryOrderReading):
     """Writes of conversations over pending tables."""
 
     def put_sending_order(
-        self, conversation: Conversation, state: SendingOrder, *, keep_until_at: int | None
+        self, conversation: ConversationKey, state: SendingOrder, *, keep_until_at: int | None
     ) -> None:
         self._put(self._tables.sending_orders, conversation, (state, keep_until_at))
 
     def put_receiving_order(
-        self, conversation: Conversation, state: ReceivingOrder, *, keep_until_at: int | None
+        self, conversation: ConversationKey, state: ReceivingOrder, *, keep_until_at: int | None
     ) -> None:
         _, before = self._tables.receiving_orders.get(conversation, (None, keep_until_at))
         row = (state, later_of(before, keep_until_at))
@@ -116,7 +116,7 @@ class MemoryOrderWriting(MemoryKeyWriting, MemoryOrderReading):
         row = changed(self._tables.outbound[message_id], awaits_in=conversation_id)
         self._put(self._tables.outbound, message_id, row)
 
-    def add_placed(self, conversation: Conversation, placed: Placed) -> None:
+    def add_placed(self, conversation: ConversationKey, placed: Placed) -> None:
         name = (conversation, placed.place)
         if name in self._tables.places:
             raise StoreMisused(f"there is a message at {name!r} already")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from onceonly.journal.record import Record
-from onceonly.message.identity import Conversation, MessageKey, Pair
+from onceonly.message.identity import ConversationKey, MessageKey, Pair
 from onceonly.message.message import AckRequested, Message
 from onceonly.message.package import Package
 from onceonly.message.word import Word
@@ -199,13 +199,13 @@ class Tables:
     counters: dict[tuple[Span, str, int], EventCounts] = field(default_factory=dict)
     pair_times: dict[Pair, PairTimes] = field(default_factory=dict)
     listed: dict[int, RareRow] = field(default_factory=dict)
-    sending_orders: dict[Conversation, tuple[SendingOrder, int | None]] = field(
+    sending_orders: dict[ConversationKey, tuple[SendingOrder, int | None]] = field(
         default_factory=dict
     )
-    receiving_orders: dict[Conversation, tuple[ReceivingOrder, int | None]] = field(
+    receiving_orders: dict[ConversationKey, tuple[ReceivingOrder, int | None]] = field(
         default_factory=dict
     )
-    places: dict[tuple[Conversation, int], MessageKey] = field(default_factory=dict)
+    places: dict[tuple[ConversationKey, int], MessageKey] = field(default_factory=dict)
 
     def pending(self) -> "PendingTables":
         """Tables with the same rows; changes in them do not change these."""

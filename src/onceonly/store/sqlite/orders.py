@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec.structs import astuple
 
-from onceonly.message.identity import Conversation, MessageKey, Pair
+from onceonly.message.identity import ConversationKey, MessageKey, Pair
 from onceonly.protocol.ordering import OrderStatus, ReceivingOrder, SendingOrder
 from onceonly.store.contract.orders import Placed, ReceivingOrderView, SendingOrderView
 from onceonly.store.sqlite.asking import SqliteQuestions
@@ -22,36 +22,36 @@ def _to_sending_order(columns: Sequence[Any]) -> SendingOrder:
     return SendingOrder(OrderStatus(status), next_number, in_turn, number, bool(began))
 
 
-def _name(conversation: Conversation) -> tuple[str, str, str]:
+def _name(conversation: ConversationKey) -> tuple[str, str, str]:
     return *conversation.pair, conversation.conversation_id
 
 
-def _to_conversation(columns: Sequence[str]) -> Conversation:
+def _to_conversation(columns: Sequence[str]) -> ConversationKey:
     from_party, to_party, conversation_id = columns
-    return Conversation(Pair(from_party, to_party), conversation_id)
+    return ConversationKey(Pair(from_party, to_party), conversation_id)
 
 
 class SqliteOrderReading(SqliteQuestions):
     """Reads of conversations over one connection."""
 
-    def get_sending_order(self, conversation: Conversation) -> SendingOrder:
+    def get_sending_order(self, conversation: ConversationKey) -> SendingOrder:
         row = self._get("get_sending_order", *_name(conversation))
         return SendingOrder() if row is None else _to_sending_order(row)
 
-    def get_receiving_order(self, conversation: Conversation) -> ReceivingOrder:
+    def get_receiving_order(self, conversation: ConversationKey) -> ReceivingOrder:
         row = self._get("get_receiving_order", *_name(conversation))
         return ReceivingOrder() if row is None else ReceivingOrder(*row)
 
-    def find_next_in_order(self, conversation: Conversation) -> str | None:
+    def find_next_in_order(self, conversation: ConversationKey) -> str | None:
         found: str | None = self._get("find_next_in_order", *_name(conversation))
         return found
 
-    def find_conversation(self, key: MessageKey) -> tuple[Conversation, int] | None:
+    def find_conversation(self, key: MessageKey) -> tuple[ConversationKey, int] | None:
         row = self._get("find_conversation", key.message_id, *key.pair)
-        return None if row is None else (Conversation(key.pair, row[0]), row[1])
+        return None if row is None else (ConversationKey(key.pair, row[0]), row[1])
 
     def list_placed(
-        self, conversation: Conversation, from_place: int, limit: int
+        self, conversation: ConversationKey, from_place: int, limit: int
     ) -> Sequence[Placed]:
         rows = self._list("list_placed", *_name(conversation), from_place, limit)
         return [Placed(place, MessageKey(*conversation.pair, name)) for place, name in rows]
@@ -68,7 +68,7 @@ class SqliteOrderReading(SqliteQuestions):
             for row in self._list("list_gaps", limit)
         ]
 
-    def list_gaps_due(self, now_at: int, limit: int) -> Sequence[Conversation]:
+    def list_gaps_due(self, now_at: int, limit: int) -> Sequence[ConversationKey]:
         return [_to_conversation(row) for row in self._list("list_gaps_due", now_at, limit)]
 
 
@@ -79,16 +79,16 @@ class SqliteOrderWriting(SqliteLater, SqliteOrderReading):
     """
 
     def put_sending_order(
-        self, conversation: Conversation, state: SendingOrder, *, keep_until_at: int | None
+        self, conversation: ConversationKey, state: SendingOrder, *, keep_until_at: int | None
     ) -> None:
         self._write("put_sending_order", *_name(conversation), *astuple(state), keep_until_at)
 
     def put_receiving_order(
-        self, conversation: Conversation, state: ReceivingOrder, *, keep_until_at: int | None
+        self, conversation: ConversationKey, state: ReceivingOrder, *, keep_until_at: int | None
     ) -> None:
         self._write("put_receiving_order", *_name(conversation), *astuple(state), keep_until_at)
 
-    def add_placed(self, conversation: Conversation, placed: Placed) -> None:
+    def add_placed(self, conversation: ConversationKey, placed: Placed) -> None:
         self._write("add_placed", *_name(conversation), placed.place, placed.key.message_id)
 
     def remove_placed(self, key: MessageKey) -> None:
