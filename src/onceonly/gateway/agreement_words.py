@@ -140,7 +140,19 @@ def _end(terms: DeliveryTerms, found: WorstCase) -> Iterator[str]:
 
 
 def _order(terms: DeliveryTerms) -> Iterator[str]:
-    if terms.numbers_messages:
+    if terms.is_ordered:
+        yield (
+            "Messages of one conversation arrive in the order in which they were sent, one after "
+            "the other; conversations do not wait for each other. If one is not acknowledged, a "
+            "person has to send it again or to reset its conversation, and until then the later "
+            "ones wait."
+        )
+        yield (
+            f"Of what comes too early, up to {terms.order_hold_max} messages of a conversation are"
+            f" kept until the earlier ones came; after {span(terms.order_gap_after_s)} an operator"
+            " is told."
+        )
+    elif terms.numbers_messages:
         yield "Messages arrive in the order in which they were sent, one after the other."
     elif terms.window > 1:
         yield (

@@ -6,6 +6,7 @@
 from onceonly.gateway.config import values as read
 from onceonly.gateway.config.cpa_keys import CPA_KEYS
 from onceonly.gateway.config.key import DURATION, ENDPOINT, FLAG, PARTIES, Key, listed, table_of
+from onceonly.gateway.config.order_keys import ORDER_KEYS
 from onceonly.gateway.config.presets import BY_NAME, NOT_OFFERED
 from onceonly.message.message import (
     AckRequested,
@@ -505,4 +506,5 @@ AGREEMENT_KEYS = table_of(
         section="seed 004 level 3 (3b)",
     ),
     *CPA_KEYS.values(),
+    *ORDER_KEYS.values(),
 )

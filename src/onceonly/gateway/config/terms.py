@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from onceonly.gateway.config.agreement_keys import EBXML_METHOD_URI, WINDOW_2001
 from onceonly.gateway.config.file import Table
+from onceonly.gateway.config.order import with_order
 from onceonly.message.message import (
     AckRequested,
     DeliverySemantics,
@@ -178,7 +179,7 @@ def terms_of(table: Table) -> DeliveryTerms:
     )
     _check_remedy(table, terms)
     check_budget(table, terms)
-    return terms
+    return with_order(table, profile, terms)
 
 
 def window_of(table: Table, profile: Profile) -> int:
