@@ -98,6 +98,21 @@ DOCUMENTS = [
         "line end",
     ),
     ("a name of 300 characters", lambda: cpa(cpaid="x" * 300), "300 characters"),
+    ("a Start that is no instant", lambda: cpa(start="yesterday"), "line 6: Start 'yesterday'"),
+    (
+        "a cpaid that is a step of a path",
+        lambda: cpa(cpaid=".."),
+        "cpaid '..' is not an identifier",
+    ),
+    ("one party", lambda: cpa().replace(b"<c:PartyInfo", b"<c:Other", 1), "not well-formed XML"),
+    ("a third party", lambda: cpa(after="<c:PartyInfo/>"), "it has 3 PartyInfo elements"),
+    ("a second Status", lambda: cpa(before="<c:Status/>"), "a second Status"),
+    ("no Status", lambda: cpa().replace(b"c:Status", b"c:Stat"), "has no Status"),
+    (
+        "a word that the schema has not",
+        lambda: cpa(characteristics_b='c:ackRequested="maybe"'),
+        "is 'maybe', expected is one of always, never, perMessage",
+    ),
     ("an empty name", lambda: cpa(service=" "), "Service is empty"),
     (
         "retries without an end",

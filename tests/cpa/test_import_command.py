@@ -103,6 +103,15 @@ def test_a_wrong_word_is_refused_with_the_legal_ones(folder, words, reason):
     assert reason in found.stderr
 
 
+def test_a_file_that_cannot_be_read_is_said_to_be_so(folder):
+    """It is there, and reading fails."""
+    Path("cpa.xml").symlink_to("/proc/self/mem")
+    words = ["agreement", "import", "cpa.xml", "--party", BUYER]
+    found = CliRunner().invoke(cli, words)
+    assert (found.exit_code, found.stdout) == (Exit.USAGE, "")
+    assert "cpa.xml cannot be read: " in found.stderr
+
+
 def test_a_preset_is_written_as_a_key(folder):
     """The values of the CPA stand beside it, and have priority."""
     found = imports("--preset", "hermes")
