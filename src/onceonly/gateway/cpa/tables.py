@@ -11,7 +11,6 @@ from onceonly.gateway.config.presets import BY_NAME, PROFILE
 from onceonly.gateway.cpa import toml
 from onceonly.gateway.cpa.addresses import Addresses, endpoints_of
 from onceonly.gateway.cpa.document import CpaError
-from onceonly.gateway.cpa.duration import seconds_of
 from onceonly.gateway.cpa.model import Channel, Cpa, NonRepudiation, Party
 from onceonly.gateway.cpa.notes import Notes
 from onceonly.gateway.cpa.pairing import Flow, flows_of, sides_of
@@ -270,7 +269,6 @@ class _Side:
             yield from self._comments_of(flow.their_channel)
             for one in (flow.ours.characteristics, flow.theirs.characteristics):
                 if one.time_to_perform is not None:
-                    seconds_of(one.time_to_perform, "timeToPerform", flow.ours.line)
                     yield (
                         f"{flow.ours.action} is to be done within {one.time_to_perform} "
                         "(timeToPerform), which the application has to watch."
