@@ -259,6 +259,17 @@ def test_a_certificate_that_cannot_be_read_is_the_file_of_nobody():
     assert next(iter(found.certificates.values())).count("-----BEGIN") == 1
 
 
+def test_a_binding_that_is_written_twice_counts_once():
+    """Some tools do that, and use the same ids in both parties."""
+    document = cpa().replace(b'"b1"', b'"a1"').replace(b">b1<", b">a1<")
+    begin, end = document.index(b"<c:CanSend>"), document.index(b"</c:CanSend>") + 12
+    twice = document[:end] + document[begin:end] + document[end:]
+    for party in ("urn:duns:111111111", "222222222"):
+        wishes = Wishes(party=party)
+        found = import_cpa(twice, wishes, 0)
+        assert found.tables == import_cpa(document, wishes, 0).tables
+
+
 @pytest.mark.parametrize("name", ["../../etc/cron.d/x", "/etc/passwd", "C:\\x", "x\u2044y"])
 def test_no_file_is_named_by_a_cpa(name):
     """S38: neither for cpaid nor for certId; a part of the fingerprint is the name."""
