@@ -405,6 +405,10 @@ def test_what_no_key_can_say_is_a_comment(changes: dict[str, str], said: str) ->
 NOTES = [
     ({"version": "1.7"}, "warning: the CPA's version is '1.7'"),
     (
+        {"client_b": "<c:AccessAuthentication>basic</c:AccessAuthentication>"},
+        "warning: the partner shows a user and a password",
+    ),
+    (
         {"needs_a": 'c:timeToAcknowledgeReceipt="PT1H"'},
         "warning: NewOrder of urn:services:Orders: timeToAcknowledgeReceipt PT1H",
     ),

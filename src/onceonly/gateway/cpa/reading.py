@@ -257,9 +257,8 @@ def _transport(node: Node) -> Transport:
             (one.find_attribute("type") or "allPurpose", one.attribute("uri"))
             for one in receiver.all("Endpoint")
         ),
-        needs_password=any(
-            part is not None and part.all("AccessAuthentication") for part in (sender, receiver)
-        ),
+        asks_for_password=receiver is not None and bool(receiver.all("AccessAuthentication")),
+        shows_password=sender is not None and bool(sender.all("AccessAuthentication")),
         client_certificate_id=_reference(sender, "TransportClientSecurity", "ClientCertificateRef"),
         server_certificate_id=_reference(
             receiver, "TransportServerSecurity", "ServerCertificateRef"

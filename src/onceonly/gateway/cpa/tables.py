@@ -170,12 +170,17 @@ class _Side:
 
     def _check_way(self, flow: Flow, send_to: str) -> None:
         """Ours and the partner's address, by which the message or its acknowledgement goes."""
-        for channel in (flow.our_channel, flow.their_channel):
-            if channel.transport.needs_password:
-                raise CpaError(
-                    f"line {channel.transport.line}: the transport {quoted(channel.transport.id)} "
-                    "asks for AccessAuthentication, a user and a password, which is not offered"
-                )
+        ours, theirs = flow.our_channel.transport, flow.their_channel.transport
+        if theirs.asks_for_password:
+            raise CpaError(
+                f"line {theirs.line}: the transport {quoted(theirs.id)} asks for "
+                "AccessAuthentication, a user and a password, which is not offered"
+            )
+        if ours.asks_for_password or theirs.shows_password:
+            self._notes.warn(
+                "the partner shows a user and a password (AccessAuthentication), which nobody here"
+                " looks at; see caller_certificate"
+            )
         if not needs_protected_way(flow):
             return
         is_open = (
