@@ -26,7 +26,7 @@ from onceonly.message.profile import Profile
 from onceonly.message.terms import DeliveryTerms
 from onceonly.message.word import Word, changed
 from onceonly.steps.checks import Check, Passed, unnoted
-from onceonly.steps.cpa import HEADER, check_cpa, may_receive, may_send
+from onceonly.steps.cpa import HEADER, check_cpa, has_roles, may_receive, may_send
 
 _UNSIGNED = (
     "a signed acknowledgment is claimed or asked for, and signatures are not offered here; expected"
@@ -111,12 +111,19 @@ class Agreements:
         """The agreement under which a received message comes; None: its name is not known.
 
         Where several share the name, the one whose partner sent it and that has its service and
-        action; else the one that fits best, so that a refusal says what does not fit.
+        action, in its Roles; else the one that fits best, so that a refusal says what does not fit.
         """
         named = self.named(message.agreement_id)
         if len(named) < 2:
             return named[0] if named else None
-        return max(named, key=lambda one: (_is_between(one, message), may_receive(one, message)))
+        return max(
+            named,
+            key=lambda one: (
+                _is_between(one, message),
+                may_receive(one, message),
+                has_roles(one, message),
+            ),
+        )
 
     def find_with(self, party: str) -> Agreement | None:
         """Some agreement with this partner, by any of its PartyIds."""
