@@ -251,7 +251,9 @@ failpoints = ["after-commit:1", "before-publish:12"]
 """
 
 
-NOT_TOGETHER = {("alert", key) for key in ("url", "secret", "command")}
+NOT_TOGETHER = {("alert", key) for key in ("url", "secret", "command")} | {
+    ("agreement", "preset")  # tests/cpa/test_presets.py
+}
 """Keys beside which another one of the file is not legal; they are read below."""
 
 

@@ -347,8 +347,14 @@ def _check_acknowledgements(table: Table) -> None:
         table.refuse("notify_failures", "is off under strict_release (R-14); legal: false")
     if table["sync_reply_mode"] in (None, SyncReplyMode.NONE):
         return
-    if not urlsplit(table["send_to"]).scheme.startswith("http"):
+    is_http = urlsplit(table["send_to"]).scheme.startswith("http")
+    if not is_http and _sends(table):
         table.refuse("sync_reply_mode", "needs an http or https send_to: mail has no answer")
+
+
+def _sends(table: Table) -> bool:
+    """Whether messages go out under this table; else the exchange is the partner's connection."""
+    return table["services"] is None or any(one.send for one in table["services"])
 
 
 def _check_remedy(table: Table, terms: DeliveryTerms) -> None:
