@@ -37,6 +37,7 @@ NOT_IN_WORLDS = {
     "handing_over.park",
     "handing_over.take_up",
     *("holding.drop", "holding.hand_over", "holding.hand_over_following", "holding.keep"),
+    "conversations.free_unordered",
     *("holding.release", "holding.tell_gaps", "operating.reset_order"),
     "notices.park",
     "operating.note_parked",

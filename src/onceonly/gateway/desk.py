@@ -27,7 +27,7 @@ from onceonly.message.message import SyncReplyMode
 from onceonly.message.package import Package
 from onceonly.protocol.events import DeadlineReached, Outcome, Transmission, Transmitted
 from onceonly.protocol.outbound import sent_beside
-from onceonly.steps import holding, sending, taking_up, verdicts
+from onceonly.steps import conversations, holding, sending, taking_up, verdicts
 from onceonly.steps.authority import Answered
 from onceonly.steps.ground import Ground, House
 from onceonly.steps.leaving import Departure, Leaving, Released
@@ -83,6 +83,8 @@ class Desk(Office):
 
     async def start(self) -> None:
         """Go on with messages that a stop or a crash left unanswered, and with the queues."""
+        if self.snapshot().list_awaiting_order():
+            await self.transact(conversations.free_unordered)
         await self._run_apart("taking up what was under way", taking_up.left_under_way)
 
     async def sweep(self) -> None:

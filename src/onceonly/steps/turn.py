@@ -50,7 +50,7 @@ from onceonly.protocol.events import (
     TimePassed,
     Transmitted,
 )
-from onceonly.protocol.ordering import MessageReplaced, OrderEvent
+from onceonly.protocol.ordering import MessageReplaced, MessageWaits, OrderEvent
 from onceonly.protocol.outbound import SETTLED
 from onceonly.protocol.pairing import PairStatus, SendingPair
 from onceonly.protocol.sending import Exposure, OutboundStatus
@@ -495,6 +495,10 @@ class Turn:
         if entry is None:
             return []
         self.know(entry)
+        agreement = self._house.agreement(entry.agreement_id)
+        if is_ordered(agreement) and not self._conversations.has_turn(entry.message_id):
+            # It was queued before the order was agreed: now its conversation comes first.
+            return [OrderWork(entry.message_id, MessageWaits(entry.message_id)), NextWork(pair)]
         return [queued(self._house, entry)]
 
     def _pair(self, pair: Pair) -> SendingPair:
