@@ -28,6 +28,7 @@ def test_the_rules_of_both_texts_are_these() -> None:
             "has_transient_errors": True,
             "has_receipts": False,
             "has_failure_notices": False,
+            "has_signatures": False,
             "has_accepting_intermediaries": False,
         },
         {
@@ -45,6 +46,7 @@ def test_the_rules_of_both_texts_are_these() -> None:
             "has_transient_errors": True,
             "has_receipts": True,
             "has_failure_notices": True,
+            "has_signatures": False,
             "has_accepting_intermediaries": True,
         },
     ]

@@ -11,7 +11,7 @@ from onceonly.message.digest import Digests
 from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey, Pair
-from onceonly.message.message import SyncReplyMode
+from onceonly.message.message import AckRequested, SignedReference, SyncReplyMode
 from onceonly.message.package import Package
 from onceonly.message.printable import quoted
 from onceonly.message.signals import AckStatus, Assurance
@@ -30,7 +30,7 @@ from onceonly.protocol.effects import (
 )
 from onceonly.protocol.outbound import Exposure
 from onceonly.protocol.receiving import Arrival, Case, InboundStatus, Reception
-from onceonly.steps import verdicts
+from onceonly.steps import evidence, verdicts
 from onceonly.steps.agreements import AdmittedMessage
 from onceonly.steps.authority import Caller
 from onceonly.steps.ground import Ground
@@ -39,6 +39,7 @@ from onceonly.steps.known import find_known, stamp_of
 from onceonly.steps.leaving import Released
 from onceonly.steps.rows import at_what_waits
 from onceonly.steps.signals import acknowledgment, hop_back
+from onceonly.steps.signing import Attested
 from onceonly.store.contract.entries import InboundEntry, Role, StoredPayload
 from onceonly.store.contract.store import Snapshot, Transaction
 
@@ -57,6 +58,10 @@ class Received(Word):
     mode: SyncReplyMode
     """What its sender expects in the answer of a transport that can carry it."""
     caller: Caller
+    attested: Attested | None = None
+    """Its signature, which stands; None if it has none and needs none."""
+    references: tuple[SignedReference, ...] = ()
+    """What its signed acknowledgement holds, if one was asked for (§9.7)."""
 
     @property
     def key(self) -> MessageKey:
@@ -212,12 +217,16 @@ def _keep(
         keep_until_at=schedule.forgettable_at(message.timestamp_at, ground.now, terms),
         has_key=reception.is_remembered,
     )
+    evidence.keep_received(txn, ground, received.admitted, received.attested)
     return ArrivalVerdict(
         reception.case,
         reception.effects,
         response,
-        received.mode.has_response and terms.is_acknowledged,
-        leaving=verdicts.respond(txn, ground, message, received.caller),
+        # An acknowledgement with its own signature does not ride on a response.
+        received.mode.has_response
+        and terms.is_acknowledged
+        and terms.ack_requested is not AckRequested.SIGNED,
+        leaving=verdicts.respond(txn, ground, message, received.caller, received.attested),
     )
 
 
@@ -228,7 +237,7 @@ def _acknowledgment(ground: Ground, received: Received, entry: InboundEntry | No
     status = AckStatus(
         _least(agreed.assurance, received.assurance), agreed.is_passed_on and is_there
     )
-    return acknowledgment(ground, received.admitted, status=status)
+    return acknowledgment(ground, received.admitted, status=status, references=received.references)
 
 
 def _carry_out(txn: Transaction, ground: Ground, received: Received, reception: Reception) -> None:

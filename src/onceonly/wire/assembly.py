@@ -147,6 +147,7 @@ class Assembly:
             self._dropped,
             document.signature,
             self._digests,
+            self._root,
         )
 
     def _as_cut(self, events: Iterator[PartEvent]) -> Iterator[PartEvent]:

@@ -21,6 +21,7 @@ TOY = Profile(
     has_transient_errors=True,
     has_receipts=False,
     has_failure_notices=False,
+    has_signatures=False,
     has_accepting_intermediaries=False,
 )
 EDITION, EDITION_ATTRIBUTE = "7.0", "edition"

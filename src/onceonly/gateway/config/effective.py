@@ -12,6 +12,7 @@ from onceonly.gateway.config.file import Table
 from onceonly.gateway.config.terms import EVERY_MESSAGE
 from onceonly.gateway.config.values import ENTRANCES
 from onceonly.message.agreement import Agreement
+from onceonly.message.signing import SigningTerms
 from onceonly.message.terms import DeliveryTerms
 
 _UNITS: Final = (("D", 86_400), ("H", 3_600), ("M", 60), ("S", 1))
@@ -22,7 +23,12 @@ def effective(agreement: Agreement, table: Table | None = None) -> dict[str, str
 
     `table` is what the file says, which alone knows `level` and `round_trip`.
     """
-    values = {**_of_parties(agreement), **_of_terms(agreement.terms), **_of_recovery(agreement)}
+    values = {
+        **_of_parties(agreement),
+        **_of_terms(agreement.terms),
+        **_of_recovery(agreement),
+        **_of_signing(agreement.signing),
+    }
     if table is not None:
         values = {**{name: table[name] for name in AGREEMENT_KEYS}, **values}
     return {name: _text(values.get(name)) for name in AGREEMENT_KEYS}
@@ -89,6 +95,19 @@ def _of_recovery(agreement: Agreement) -> dict[str, Any]:
         "response_within": duration_of(recovery.response_within_s),
         "when_not_started": recovery.when_not_started,
         "when_complete": recovery.when_complete,
+    }
+
+
+def _of_signing(signing: SigningTerms) -> dict[str, Any]:
+    """Certificates by their fingerprints: another file may stand under the old name."""
+    return {
+        "sign": signing.signs,
+        "require_signature": signing.requires,
+        "identities": signing.identities,
+        "partner_certificates": [one.fingerprint for one in signing.partner_certificates],
+        "signature_algorithm": signing.algorithm,
+        "canonicalization": signing.canonicalization,
+        "accept_sha1": signing.accepts_sha1,
     }
 
 

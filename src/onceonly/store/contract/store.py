@@ -42,13 +42,14 @@ from onceonly.store.contract.entries import (
     StoredPayload,
     TransitEntry,
 )
+from onceonly.store.contract.evidence import EvidenceSnapshot, EvidenceTransaction
 from onceonly.store.contract.jobs import JobSnapshot, JobTransaction
 from onceonly.store.contract.keys import KeySnapshot, KeyTransaction
 from onceonly.store.contract.listing import ListSnapshot
 from onceonly.store.contract.waits import Waits
 
 
-class Snapshot(JobSnapshot, KeySnapshot, ListSnapshot, CounterSnapshot, Protocol):
+class Snapshot(JobSnapshot, KeySnapshot, EvidenceSnapshot, ListSnapshot, CounterSnapshot, Protocol):
     """Reads. In a `Transaction` they also see its own writes, elsewhere only committed rows."""
 
     def find_outbound(self, message_id: str) -> OutboundEntry | None:
@@ -290,7 +291,9 @@ class Snapshot(JobSnapshot, KeySnapshot, ListSnapshot, CounterSnapshot, Protocol
         ...
 
 
-class Transaction(JobTransaction, KeyTransaction, CounterTransaction, Snapshot, Protocol):
+class Transaction(
+    JobTransaction, KeyTransaction, EvidenceTransaction, CounterTransaction, Snapshot, Protocol
+):
     """Writes, all of them durable together at `Store.commit`.
 
     Each write raises `StoreFull`, `StoreFailed` or, for a row or value that the tables do not

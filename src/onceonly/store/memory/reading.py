@@ -36,15 +36,15 @@ from onceonly.store.contract.entries import (
     TransitEntry,
 )
 from onceonly.store.contract.store import Snapshot
-from onceonly.store.memory.api_keys import MemoryKeyReading
 from onceonly.store.memory.counters import MemoryCounterReading
+from onceonly.store.memory.evidence import MemoryEvidenceReading
 from onceonly.store.memory.lists import MemoryLists
 from onceonly.store.memory.tables import InboundRow, OutboundRow
 
 # ruff: noqa: D102 - because the methods are documented where they are promised, in store.py
 
 
-class MemorySnapshot(MemoryLists, MemoryKeyReading, MemoryCounterReading, Snapshot):
+class MemorySnapshot(MemoryLists, MemoryEvidenceReading, MemoryCounterReading, Snapshot):
     """Reads over tables."""
 
     def find_outbound(self, message_id: str) -> OutboundEntry | None:

@@ -29,15 +29,15 @@ from onceonly.store.contract.entries import (
 from onceonly.store.contract.rules import check_payloads, settled_at
 from onceonly.store.contract.store import Transaction
 from onceonly.store.contract.waits import Waits
-from onceonly.store.memory.api_keys import MemoryKeyWriting
 from onceonly.store.memory.counters import MemoryCounterWriting
+from onceonly.store.memory.evidence import MemoryEvidenceWriting
 from onceonly.store.memory.reading import MemorySnapshot
 from onceonly.store.memory.tables import InboundRow, OutboundRow, Passing, Tables
 
 # ruff: noqa: D102 - because the methods are documented where they are promised, in store.py
 
 
-class MemoryTransaction(MemoryKeyWriting, MemoryCounterWriting, MemorySnapshot, Transaction):
+class MemoryTransaction(MemoryEvidenceWriting, MemoryCounterWriting, MemorySnapshot, Transaction):
     """Writes over pending tables."""
 
     def __init__(self, tables: Tables, epoch: int, waits: Waits) -> None:

@@ -1274,3 +1274,21 @@ SELECT agreement_id, status, count(*) FROM (
     WHERE status IN ('in_doubt', 'queued', 'sending') AND
       status <> 'acknowledged' AND status <> 'sent' LIMIT ?)
   GROUP BY agreement_id, status
+
+-- name: list_evidence
+SELECT kind, content_type, document, signer, verified_at, keep_until_at
+  FROM evidence WHERE message_id = ? AND from_party = ? AND to_party = ? ORDER BY kind
+
+-- name: find_evidence
+SELECT place FROM evidence WHERE message_id = ? AND from_party = ? AND to_party = ? AND kind = ?
+
+-- name: add_evidence
+INSERT INTO evidence (message_id, from_party, to_party, kind, content_type, document, signer,
+    verified_at, keep_until_at)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
+
+-- name: list_old_evidence
+SELECT place FROM evidence WHERE keep_until_at < ? ORDER BY keep_until_at LIMIT ?
+
+-- name: forget_evidence
+DELETE FROM evidence WHERE place = ?

@@ -1,0 +1,2 @@
+-- Another step has this number; nothing happens here.
+SELECT 1;
