@@ -73,7 +73,7 @@ class Envelope(Word):
     part_digests: dict[str, dict[str, bytes]] = field(default_factory=dict)
     """Of each part that the signature names, by Content-ID and method, its digests."""
     root: Element | None = None
-    """The document as a tree, if it was read the long way: a signature is verified with it."""
+    """The document as a tree, if it has a signature, which is verified with it."""
 
 
 class About(Word):
