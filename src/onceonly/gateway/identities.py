@@ -20,7 +20,7 @@ from onceonly.gateway.config.signing import IdentityFiles
 from onceonly.gateway.open_files import OTHERS
 from onceonly.message.errors import LocalError
 from onceonly.message.signing import SignatureAlgorithm
-from onceonly.steps.signing import Identity
+from onceonly.steps.signing import SigningIdentity
 from onceonly.wire.proof import ECDSA, RSA, PrivateKey, signer_of
 
 _RSA: Final = "rsa-sha256"
@@ -31,7 +31,7 @@ _BYTES_MAX: Final = 1 << 20
 """Most bytes that are read of such a file."""
 
 
-def read_identities(configuration: Configuration) -> tuple[Identity, ...]:
+def read_identities(configuration: Configuration) -> tuple[SigningIdentity, ...]:
     """All identities, with their keys. Raises `OSError` for one that cannot be used."""
     found = tuple(map(_identity, configuration.identities))
     for agreement in configuration.agreements:
@@ -45,7 +45,7 @@ def read_identities(configuration: Configuration) -> tuple[Identity, ...]:
     return found
 
 
-def _identity(files: IdentityFiles) -> Identity:
+def _identity(files: IdentityFiles) -> SigningIdentity:
     certificate = _certificate(files)
     key = _key(files)
     names = RSA if isinstance(key, rsa.RSAPrivateKey) else ECDSA
@@ -60,7 +60,7 @@ def _identity(files: IdentityFiles) -> Identity:
         raise OSError(f"identity {files.id!r}: {error} ({_files(files)})") from error
     read = certificates_in(files.certificate)[0]
     usual = _RSA if isinstance(key, rsa.RSAPrivateKey) else _BY_CURVE[key.curve.key_size]
-    return Identity(
+    return SigningIdentity(
         id=files.id,
         begins_at=read.from_at if files.begins_at is None else files.begins_at,
         until_at=read.until_at,

@@ -10,13 +10,14 @@ from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey
 from onceonly.message.instant import US_PER_S
 from onceonly.message.message import AcknowledgmentElement, AckRequested
+from onceonly.message.word import changed
 from onceonly.protocol.effects import Journal
 from onceonly.protocol.events import Outcome, Outcomes, Transmission
 from onceonly.steps.agreements import AdmittedMessage
 from onceonly.steps.ground import Ground
 from onceonly.steps.signing import Attested, Heard, Unproven
 from onceonly.store.contract.entries import OutboundEntry
-from onceonly.store.contract.evidence import Evidence, EvidenceKind
+from onceonly.store.contract.evidence import EvidenceKind, KeptEnvelope
 from onceonly.store.contract.store import Snapshot, Transaction
 from onceonly.wire.evidence import document_of, find_signer_of, references_of
 from onceonly.wire.signature import is_evidence
@@ -97,8 +98,9 @@ def _keep_sent(
     signer = find_signer_of(document)
     txn.add_evidence(_evidence(ground, agreement, key, EvidenceKind.MESSAGE, document, signer))
     kind = EvidenceKind.ACKNOWLEDGMENT
-    txn.add_evidence(_evidence(ground, agreement, key, kind, heard.document, heard.signer))
-    _note(txn, ground, agreement, key, Direction.OUT, kind)
+    proof = _evidence(ground, agreement, key, kind, heard.document, heard.signer)
+    txn.add_evidence(proof)
+    _note(txn, ground, agreement, Direction.OUT, proof)
 
 
 def keep_received(
@@ -107,23 +109,24 @@ def keep_received(
     """Keep the signed envelope of a message that is stored: its From Party said just that."""
     if attested is None:
         return
-    key, kind = admitted.message.key, EvidenceKind.MESSAGE
-    txn.add_evidence(
-        _evidence(ground, admitted.agreement, key, kind, attested.document, attested.signer)
-    )
-    _note(txn, ground, admitted.agreement, key, Direction.IN, kind)
+    key, agreement = admitted.message.key, admitted.agreement
+    kind = EvidenceKind.MESSAGE
+    kept = _evidence(ground, agreement, key, kind, attested.document, attested.signer)
+    txn.add_evidence(kept)
+    _note(txn, ground, agreement, Direction.IN, kept)
 
 
 def _note(
     txn: Transaction,
     ground: Ground,
     agreement: Agreement,
-    key: MessageKey,
     direction: Direction,
-    kind: EvidenceKind,
+    kept: KeptEnvelope,
 ) -> None:
-    row = Journal(Event.EVIDENCE_KEPT, reason=kind.value)
-    txn.append((ground.house.rows.about_message(key, agreement, direction, row, ground.now),))
+    key = MessageKey(kept.from_party, kept.to_party, kept.message_id)
+    effect = Journal(Event.EVIDENCE_KEPT, reason=kept.kind.value)
+    row = ground.house.rows.about_message(key, agreement, direction, effect, ground.now)
+    txn.append((changed(row, signer=kept.signer),))
 
 
 def _evidence(
@@ -133,9 +136,9 @@ def _evidence(
     kind: EvidenceKind,
     document: bytes,
     signer: str | None,
-) -> Evidence:
+) -> KeptEnvelope:
     at = ground.now.at
-    return Evidence(
+    return KeptEnvelope(
         from_party=key.from_party,
         to_party=key.to_party,
         message_id=key.message_id,

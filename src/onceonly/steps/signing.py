@@ -19,7 +19,7 @@ from onceonly.wire.proof import check_digests, check_value
 from onceonly.wire.signature import EnvelopeSigning, Signature, Signer, UnreadableSignature
 
 
-class Identity(Word, kw_only=True):
+class SigningIdentity(Word, kw_only=True):
     """One key of ours; instants are in microseconds UTC."""
 
     id: str
@@ -73,7 +73,7 @@ Heard = Attested | Unproven | None
 
 
 def signing_of(
-    identities: Sequence[Identity], terms: SigningTerms, at: int
+    identities: Sequence[SigningIdentity], terms: SigningTerms, at: int
 ) -> EnvelopeSigning | None:
     """How an envelope under these terms is signed now; None if we have no key for them."""
     signer = find_signer(identities, terms, at)
@@ -83,7 +83,9 @@ def signing_of(
     return EnvelopeSigning(signer=signer, is_exclusive=is_exclusive)
 
 
-def find_signer(identities: Iterable[Identity], terms: SigningTerms, at: int) -> Signer | None:
+def find_signer(
+    identities: Iterable[SigningIdentity], terms: SigningTerms, at: int
+) -> Signer | None:
     """That of the identity which began last and has begun (§9.6).
 
     If none has begun, the next one: the partner sees what is wrong, and so does `certificate list`.

@@ -27,7 +27,7 @@ class EvidenceKind(StrEnum):
     """An acknowledgement that is no such proof; the first of them."""
 
 
-class Evidence(Word, kw_only=True):
+class KeptEnvelope(Word, kw_only=True):
     """One envelope. Instants are in microseconds UTC."""
 
     from_party: str
@@ -49,7 +49,7 @@ class Evidence(Word, kw_only=True):
 class EvidenceSnapshot(Protocol):
     """Reads of evidence."""
 
-    def list_evidence(self, key: MessageKey) -> Sequence[Evidence]:
+    def list_evidence(self, key: MessageKey) -> Sequence[KeptEnvelope]:
         """What is kept about the message, by its kind."""
         ...
 
@@ -61,7 +61,7 @@ class EvidenceSnapshot(Protocol):
 class EvidenceTransaction(EvidenceSnapshot, Protocol):
     """Writes of evidence."""
 
-    def add_evidence(self, evidence: Evidence) -> None:
+    def add_evidence(self, evidence: KeptEnvelope) -> None:
         """Keep it; of each kind the first about a message stays."""
         ...
 

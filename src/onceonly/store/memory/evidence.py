@@ -5,14 +5,14 @@
 from collections.abc import Sequence
 
 from onceonly.message.identity import MessageKey
-from onceonly.store.contract.evidence import Evidence, EvidenceKind
+from onceonly.store.contract.evidence import EvidenceKind, KeptEnvelope
 from onceonly.store.memory.api_keys import MemoryKeyReading, MemoryKeyWriting
 
 
 class MemoryEvidenceReading(MemoryKeyReading):
     """Reads of evidence over tables."""
 
-    def list_evidence(self, key: MessageKey) -> Sequence[Evidence]:
+    def list_evidence(self, key: MessageKey) -> Sequence[KeptEnvelope]:
         found = (self._tables.evidence.get((key, kind)) for kind in sorted(EvidenceKind))
         return [one for one in found if one is not None]
 
@@ -23,7 +23,7 @@ class MemoryEvidenceReading(MemoryKeyReading):
 class MemoryEvidenceWriting(MemoryKeyWriting, MemoryEvidenceReading):
     """Writes of evidence over pending tables."""
 
-    def add_evidence(self, evidence: Evidence) -> None:
+    def add_evidence(self, evidence: KeptEnvelope) -> None:
         key = MessageKey(evidence.from_party, evidence.to_party, evidence.message_id)
         if (key, evidence.kind) not in self._tables.evidence:
             self._put(self._tables.evidence, (key, evidence.kind), evidence)

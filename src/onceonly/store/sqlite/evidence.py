@@ -8,7 +8,7 @@ Knows the columns of evidence; must not know what it proves.
 from collections.abc import Sequence
 
 from onceonly.message.identity import MessageKey
-from onceonly.store.contract.evidence import Evidence, EvidenceKind
+from onceonly.store.contract.evidence import EvidenceKind, KeptEnvelope
 from onceonly.store.sqlite.asking import SqliteQuestions
 from onceonly.store.sqlite.later import SqliteLater
 
@@ -16,9 +16,9 @@ from onceonly.store.sqlite.later import SqliteLater
 class SqliteEvidenceReading(SqliteQuestions):
     """Reads of evidence over one connection."""
 
-    def list_evidence(self, key: MessageKey) -> Sequence[Evidence]:
+    def list_evidence(self, key: MessageKey) -> Sequence[KeptEnvelope]:
         return [
-            Evidence(
+            KeptEnvelope(
                 from_party=key.from_party,
                 to_party=key.to_party,
                 message_id=key.message_id,
@@ -42,7 +42,7 @@ class SqliteEvidenceReading(SqliteQuestions):
 class SqliteEvidenceWriting(SqliteLater, SqliteEvidenceReading):
     """Writes of evidence, on the one writer connection."""
 
-    def add_evidence(self, evidence: Evidence) -> None:
+    def add_evidence(self, evidence: KeptEnvelope) -> None:
         self._write(
             "add_evidence",
             evidence.message_id,

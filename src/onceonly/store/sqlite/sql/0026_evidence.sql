@@ -14,4 +14,7 @@ CREATE TABLE evidence (
 ) STRICT;
 
 CREATE UNIQUE INDEX evidence_of ON evidence (message_id, from_party, to_party, kind);
+-- Who signed the envelope that a row is about: the SHA-256 of the certificate, hexadecimal.
+ALTER TABLE journal ADD COLUMN signer TEXT;
+
 CREATE INDEX evidence_over ON evidence (keep_until_at);

@@ -537,8 +537,8 @@ SELECT incident_id, role, from_party, to_party, reason, opened_at, resolved_at, 
 
 -- name: append
 INSERT INTO journal VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,
-    ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?34, ?35, ?36, ?37, ?29, ?30, ?31, ?32,
-    ?33)
+    ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?35, ?36, ?37, ?38, ?29, ?30, ?31, ?32,
+    ?33, ?34)
 
 -- name: get_journal_end
 SELECT seq, chain_hash FROM journal ORDER BY seq DESC LIMIT 1
@@ -548,7 +548,7 @@ SELECT party, event, at, monotonic_ns, direction, from_party, to_party, message_
     ref_to_message_id, conversation_id, agreement_id, profile, semantics, service, action,
     sequence_number, attempt, transport, endpoint, outcome, status_code, error_code, severity,
     size_bytes, digest, hop, actor, reason, header_digest, message_timestamp_at, time_to_live_at,
-    ack_requested, receipt_requested, schema_version, seq, store_epoch, chain_hash
+    ack_requested, receipt_requested, signer, schema_version, seq, store_epoch, chain_hash
   FROM journal WHERE seq > ? ORDER BY seq LIMIT ?
 
 -- name: list_asked
@@ -556,7 +556,7 @@ SELECT party, event, at, monotonic_ns, direction, from_party, to_party, message_
     ref_to_message_id, conversation_id, agreement_id, profile, semantics, service, action,
     sequence_number, attempt, transport, endpoint, outcome, status_code, error_code, severity,
     size_bytes, digest, hop, actor, reason, header_digest, message_timestamp_at, time_to_live_at,
-    ack_requested, receipt_requested, schema_version, seq, store_epoch, chain_hash
+    ack_requested, receipt_requested, signer, schema_version, seq, store_epoch, chain_hash
   FROM journal INDEXED BY journal_asked WHERE event = 'Asked' AND seq < ? ORDER BY seq DESC LIMIT ?
 
 -- name: list_journal_of
@@ -564,7 +564,7 @@ SELECT party, event, at, monotonic_ns, direction, from_party, to_party, message_
     ref_to_message_id, conversation_id, agreement_id, profile, semantics, service, action,
     sequence_number, attempt, transport, endpoint, outcome, status_code, error_code, severity,
     size_bytes, digest, hop, actor, reason, header_digest, message_timestamp_at, time_to_live_at,
-    ack_requested, receipt_requested, schema_version, seq, store_epoch, chain_hash
+    ack_requested, receipt_requested, signer, schema_version, seq, store_epoch, chain_hash
   FROM journal WHERE message_id = ? ORDER BY seq
 
 -- name: list_outcomes
@@ -572,7 +572,7 @@ SELECT party, event, at, monotonic_ns, direction, from_party, to_party, message_
     ref_to_message_id, conversation_id, agreement_id, profile, semantics, service, action,
     sequence_number, attempt, transport, endpoint, outcome, status_code, error_code, severity,
     size_bytes, digest, hop, actor, reason, header_digest, message_timestamp_at, time_to_live_at,
-    ack_requested, receipt_requested, schema_version, seq, store_epoch, chain_hash
+    ack_requested, receipt_requested, signer, schema_version, seq, store_epoch, chain_hash
   FROM journal WHERE message_id = ? AND (event = 'Transmitted' OR event = 'PingSent')
   ORDER BY seq DESC LIMIT ?
 
@@ -1184,7 +1184,7 @@ SELECT party, event, at, monotonic_ns, direction, from_party, to_party, message_
     ref_to_message_id, conversation_id, agreement_id, profile, semantics, service, action,
     sequence_number, attempt, transport, endpoint, outcome, status_code, error_code, severity,
     size_bytes, digest, hop, actor, reason, header_digest, message_timestamp_at, time_to_live_at,
-    ack_requested, receipt_requested, schema_version, seq, store_epoch, chain_hash
+    ack_requested, receipt_requested, signer, schema_version, seq, store_epoch, chain_hash
   FROM journal WHERE seq IN (
     SELECT seq FROM (
       SELECT seq, at, from_party, to_party FROM listed INDEXED BY listed_by_event
@@ -1202,7 +1202,7 @@ SELECT party, event, at, monotonic_ns, direction, from_party, to_party, message_
     ref_to_message_id, conversation_id, agreement_id, profile, semantics, service, action,
     sequence_number, attempt, transport, endpoint, outcome, status_code, error_code, severity,
     size_bytes, digest, hop, actor, reason, header_digest, message_timestamp_at, time_to_live_at,
-    ack_requested, receipt_requested, schema_version, seq, store_epoch, chain_hash
+    ack_requested, receipt_requested, signer, schema_version, seq, store_epoch, chain_hash
   FROM journal INDEXED BY journal_by_message
   WHERE message_id = ? AND event = ? AND seq > ? ORDER BY seq LIMIT 1
 
