@@ -228,7 +228,6 @@ async def test_a_signed_acknowledgement_that_nobody_can_sign_is_not_supported(tm
         assert b"signed" in error.body
 
 
-@pytest.mark.statement("E2-91")
 async def test_an_unsigned_ping_is_not_answered_where_all_is_signed(tmp_path):
     async with with_signing_peer(tmp_path) as (gateway, peer):
         reply = await peer.say_signal("Ping")

@@ -22,8 +22,6 @@ from onceonly.gateway.identities import read_identities
 from onceonly.message.message import AckRequested
 from onceonly.message.signing import Canonicalization, SignatureAlgorithm, Signed, SigningTerms
 from onceonly.steps.signing import find_signer
-from onceonly.wire import registry
-from onceonly.wire.ebms2 import CODEC
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 KINDS = {
@@ -33,14 +31,6 @@ KINDS = {
     "k1": lambda: ec.generate_private_key(ec.SECP256K1()),
     "ed": ed25519.Ed25519PrivateKey.generate,
 }
-
-
-@pytest.fixture(autouse=True)
-def offered():
-    """The profile is offered while a test runs."""
-    registry.register(CODEC)
-    yield
-    registry.withdraw(CODEC)
 
 
 @cache

@@ -109,7 +109,7 @@ def test_every_parameter_of_the_protocol_says_where_it_comes_from() -> None:
     """Every key of an agreement or a route has its unit and the section of the seed behind it."""
     for key in (*AGREEMENT_KEYS.values(), *ROUTE_KEYS.values()):
         assert key.unit, key.name
-        assert re.search(r"seed 00[0134]|R-\d\d|the seeds|ours|ebMS 2.0|CPA 2.0", key.section), (
+        assert re.search(r"seed 00[0134]|R-\d\d|the seeds|ours|ebMS 2.0 §|CPA 2.0", key.section), (
             key.name
         )
 

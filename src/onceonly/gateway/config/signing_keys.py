@@ -1,26 +1,14 @@
 """The keys of `[[identity]]`, and those of `[[agreement]]` that are about signatures."""
 
-from datetime import datetime
 from typing import Any
 
 from onceonly.gateway.config import values as read
+from onceonly.gateway.config.cpa_values import instant
 from onceonly.gateway.config.key import FLAG, Key, listed, table_of
 from onceonly.gateway.config.values import Illegal
 from onceonly.message.signing import Canonicalization, SignatureAlgorithm, Signed
 
-
-def instant(value: Any) -> int:
-    """An instant in microseconds UTC, from a date and time with an offset."""
-    try:
-        found = datetime.fromisoformat(value) if isinstance(value, str) else value
-    except ValueError as error:
-        raise Illegal(f"{value!r} is not a date and time") from error
-    if not isinstance(found, datetime) or found.tzinfo is None:
-        raise Illegal(f"{value!r} is not a date and time with an offset")
-    return round(found.timestamp() * 1_000_000)
-
-
-INSTANT = "a date and time with an offset such as 2027-01-31T08:00:00Z"
+INSTANT = "an instant with a time zone, such as 2027-01-31T08:00:00Z"
 
 
 def names(value: Any) -> tuple[str, ...]:

@@ -11,7 +11,15 @@ from onceonly.message.word import changed
 from onceonly.steps.agreements import AdmittedMessage
 from onceonly.steps.authority import Caller
 from onceonly.steps.rows import at_what_waits
-from onceonly.steps.signing import Attested, Heard, SignatureRefused, Unproven, attest
+from onceonly.steps.signing import (
+    Attested,
+    Heard,
+    SignatureRefused,
+    Unproven,
+    attest,
+    requires,
+)
+from onceonly.steps.verdicts import is_from_partner
 from onceonly.transport.transport import Answer as TransportAnswer
 from onceonly.wire.envelope import Envelope
 from onceonly.wire.evidence import references_over
@@ -45,7 +53,14 @@ class Signatures:
                 entry = snapshot.find_outbound(reading.header.ref_to_message_id)
                 if entry is not None:
                     return agreements.find(entry.agreement_id)
-        return agreements.find_ours(signal.header.agreement_id)
+        return self._strictest(signal)
+
+    def _strictest(self, signal: Signal) -> Agreement | None:
+        """Of the agreements that the signal may speak under, one that asks for most."""
+        agreements = self._desk.house.agreements
+        named = agreements.named(signal.header.agreement_id)
+        fitting = [one for one in named if is_from_partner(signal.header, one)] or named
+        return max(fitting, key=lambda one: requires(one.signing, signal), default=None)
 
     async def drop(self, signal: Signal, heard: Unproven, caller: Caller) -> TransportAnswer:
         """Note a signal that is not signed as agreed; it is believed in nothing, and not answered.
@@ -61,7 +76,7 @@ class Signatures:
             endpoint=caller.address,
             transport=caller.transport,
             error_code=ErrorCode.SECURITY_FAILURE.value,
-            agreement_id=None if agreement is None else agreement.id,
+            agreement_id=None if agreement is None else agreement.name_on_wire,
         )
         if entry is not None:
             row = at_what_waits(row, entry.message_id, entry.pair, "a signal")
