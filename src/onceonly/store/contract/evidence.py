@@ -49,8 +49,8 @@ class KeptEnvelope(Word, kw_only=True):
 class EvidenceSnapshot(Protocol):
     """Reads of evidence."""
 
-    def list_evidence(self, key: MessageKey) -> Sequence[KeptEnvelope]:
-        """What is kept about the message, by its kind."""
+    def list_evidence(self, message_id: str) -> Sequence[KeptEnvelope]:
+        """What is kept about messages with this id, by their parties and its kind."""
         ...
 
     def has_evidence(self, key: MessageKey, kind: EvidenceKind) -> bool:

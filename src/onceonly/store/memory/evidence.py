@@ -12,9 +12,9 @@ from onceonly.store.memory.api_keys import MemoryKeyReading, MemoryKeyWriting
 class MemoryEvidenceReading(MemoryKeyReading):
     """Reads of evidence over tables."""
 
-    def list_evidence(self, key: MessageKey) -> Sequence[KeptEnvelope]:
-        found = (self._tables.evidence.get((key, kind)) for kind in sorted(EvidenceKind))
-        return [one for one in found if one is not None]
+    def list_evidence(self, message_id: str) -> Sequence[KeptEnvelope]:
+        found = self._tables.evidence.items()
+        return [one for (key, _), one in sorted(found) if key.message_id == message_id]
 
     def has_evidence(self, key: MessageKey, kind: EvidenceKind) -> bool:
         return (key, kind) in self._tables.evidence

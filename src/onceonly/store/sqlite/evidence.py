@@ -16,12 +16,12 @@ from onceonly.store.sqlite.later import SqliteLater
 class SqliteEvidenceReading(SqliteQuestions):
     """Reads of evidence over one connection."""
 
-    def list_evidence(self, key: MessageKey) -> Sequence[KeptEnvelope]:
+    def list_evidence(self, message_id: str) -> Sequence[KeptEnvelope]:
         return [
             KeptEnvelope(
-                from_party=key.from_party,
-                to_party=key.to_party,
-                message_id=key.message_id,
+                from_party=from_party,
+                to_party=to_party,
+                message_id=message_id,
                 kind=EvidenceKind(kind),
                 content_type=content_type,
                 document=document,
@@ -29,9 +29,16 @@ class SqliteEvidenceReading(SqliteQuestions):
                 verified_at=verified_at,
                 keep_until_at=keep_until_at,
             )
-            for kind, content_type, document, signer, verified_at, keep_until_at in self._list(
-                "list_evidence", key.message_id, key.from_party, key.to_party
-            )
+            for (
+                from_party,
+                to_party,
+                kind,
+                content_type,
+                document,
+                signer,
+                verified_at,
+                keep_until_at,
+            ) in self._list("list_evidence", message_id)
         ]
 
     def has_evidence(self, key: MessageKey, kind: EvidenceKind) -> bool:

@@ -1280,8 +1280,8 @@ SELECT agreement_id, status, count(*) FROM (
   GROUP BY agreement_id, status
 
 -- name: list_evidence
-SELECT kind, content_type, document, signer, verified_at, keep_until_at
-  FROM evidence WHERE message_id = ? AND from_party = ? AND to_party = ? ORDER BY kind
+SELECT from_party, to_party, kind, content_type, document, signer, verified_at, keep_until_at
+  FROM evidence WHERE message_id = ? ORDER BY from_party, to_party, kind
 
 -- name: find_evidence
 SELECT place FROM evidence WHERE message_id = ? AND from_party = ? AND to_party = ? AND kind = ?
