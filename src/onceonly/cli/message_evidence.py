@@ -16,7 +16,7 @@ import msgspec
 from onceonly.api.sent import KeptProof, MessageEvidence
 from onceonly.cli.exits import Exit, Failure
 from onceonly.cli.gateway_option import gateway_command
-from onceonly.cli.output import complain, output_option, print_json, print_rows
+from onceonly.cli.output import output_option, print_json, print_rows, say
 from onceonly.client import Client
 from onceonly.message.errors import LocalError, RemoteError
 from onceonly.message.profile import Profile
@@ -45,15 +45,6 @@ class _Looked(Word, kw_only=True):
         """Fingerprint of the certificate in it."""
         certificate = self.found.certificate
         return None if certificate is None else hashlib.sha256(certificate).hexdigest()
-
-
-class _Row(Word):
-    """What is shown of one envelope."""
-
-    what: str
-    file: str
-    signer: str
-    verdict: str
 
 
 @click.command()
@@ -85,9 +76,8 @@ def evidence(client: Client, message_id: str, into: Path | None, output: str) ->
     if output == "json":
         print_json(record)
     else:
-        rows = [_Row(*(one[name] for name in COLUMNS)) for one in record["envelopes"]]
-        print_rows(rows, COLUMNS, output)
-        complain(record["verdict"])
+        print_rows(record["envelopes"], COLUMNS, output)
+        say(record["verdict"])
     if not record["is_evidence"]:
         raise Failure(Exit.DIFFERENCES, f"{message_id}: {record['verdict']}")
 
