@@ -46,10 +46,19 @@ from onceonly.store.contract.evidence import EvidenceSnapshot, EvidenceTransacti
 from onceonly.store.contract.jobs import JobSnapshot, JobTransaction
 from onceonly.store.contract.keys import KeySnapshot, KeyTransaction
 from onceonly.store.contract.listing import ListSnapshot
+from onceonly.store.contract.orders import OrderSnapshot, OrderTransaction
 from onceonly.store.contract.waits import Waits
 
 
-class Snapshot(JobSnapshot, KeySnapshot, EvidenceSnapshot, ListSnapshot, CounterSnapshot, Protocol):
+class Snapshot(
+    JobSnapshot,
+    KeySnapshot,
+    EvidenceSnapshot,
+    ListSnapshot,
+    CounterSnapshot,
+    OrderSnapshot,
+    Protocol,
+):
     """Reads. In a `Transaction` they also see its own writes, elsewhere only committed rows."""
 
     def find_outbound(self, message_id: str) -> OutboundEntry | None:
@@ -87,7 +96,7 @@ class Snapshot(JobSnapshot, KeySnapshot, EvidenceSnapshot, ListSnapshot, Counter
         ...
 
     def find_next_queued(self, pair: Pair) -> OutboundEntry | None:
-        """The longest-waiting queued message of the pair."""
+        """The longest-waiting queued message of the pair; none that awaits its conversation."""
         ...
 
     def list_in_flight(self) -> Sequence[OutboundEntry]:
@@ -292,7 +301,13 @@ class Snapshot(JobSnapshot, KeySnapshot, EvidenceSnapshot, ListSnapshot, Counter
 
 
 class Transaction(
-    JobTransaction, KeyTransaction, EvidenceTransaction, CounterTransaction, Snapshot, Protocol
+    JobTransaction,
+    KeyTransaction,
+    EvidenceTransaction,
+    CounterTransaction,
+    OrderTransaction,
+    Snapshot,
+    Protocol,
 ):
     """Writes, all of them durable together at `Store.commit`.
 

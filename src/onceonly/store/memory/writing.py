@@ -31,13 +31,16 @@ from onceonly.store.contract.store import Transaction
 from onceonly.store.contract.waits import Waits
 from onceonly.store.memory.counters import MemoryCounterWriting
 from onceonly.store.memory.evidence import MemoryEvidenceWriting
+from onceonly.store.memory.orders import MemoryOrderWriting
 from onceonly.store.memory.reading import MemorySnapshot
 from onceonly.store.memory.tables import InboundRow, OutboundRow, Passing, Tables
 
 # ruff: noqa: D102 - because the methods are documented where they are promised, in store.py
 
 
-class MemoryTransaction(MemoryEvidenceWriting, MemoryCounterWriting, MemorySnapshot, Transaction):
+class MemoryTransaction(
+    MemoryEvidenceWriting, MemoryOrderWriting, MemoryCounterWriting, MemorySnapshot, Transaction
+):
     """Writes over pending tables."""
 
     def __init__(self, tables: Tables, epoch: int, waits: Waits) -> None:
@@ -202,6 +205,7 @@ class MemoryTransaction(MemoryEvidenceWriting, MemoryCounterWriting, MemorySnaps
         cancelled_at, before = self._tables.tombstones.get(key, (at, 0))
         lasts = None if before is None or keep_until_at is None else max(before, keep_until_at)
         self._put(self._tables.tombstones, key, (cancelled_at, lasts))
+        self.remove_placed(key)
         if key in self._tables.known:
             self._change_inbound(changed(self._get_inbound(key), status=InboundStatus.CANCELLED))
 

@@ -41,6 +41,7 @@ from onceonly.store.sqlite.evidence import SqliteEvidenceReading
 from onceonly.store.sqlite.forgetting import SqlitePurgePreview
 from onceonly.store.sqlite.job_reading import SqliteJobReading
 from onceonly.store.sqlite.lists import SqliteLists
+from onceonly.store.sqlite.orders import SqliteOrderReading
 from onceonly.store.sqlite.webhooks import SqliteWebhookReading
 
 
@@ -53,6 +54,7 @@ class SqliteSnapshot(
     SqliteJobReading,
     SqliteKeyReading,
     SqliteEvidenceReading,
+    SqliteOrderReading,
     SqlitePurgePreview,
     SqliteWebhookReading,
     Snapshot,

@@ -1,2 +1,0 @@
--- Another step has this number; nothing happens here.
-SELECT 1;
