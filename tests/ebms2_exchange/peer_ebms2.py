@@ -48,6 +48,7 @@ class Heard(NamedTuple):
 
     document: ET.Element
     body: bytes
+    headers: dict[str, str]
 
     @property
     def kind(self) -> str:
@@ -86,10 +87,11 @@ class Heard(NamedTuple):
         return found.get(f"{{{EB}}}{name}")
 
 
-def read(body: bytes) -> Heard:
+def read(body: bytes, headers: dict[str, str] | None = None) -> Heard:
     """The envelope, alone or as the first part of a package."""
     start, end = body.index(b"<?xml"), body.rindex(b"</SOAP:Envelope>")
-    return Heard(ET.fromstring(body[start : end + len(b"</SOAP:Envelope>")]), body)
+    document = ET.fromstring(body[start : end + len(b"</SOAP:Envelope>")])
+    return Heard(document, body, headers or {})
 
 
 class PeerEbms2(Peer):
@@ -99,7 +101,7 @@ class PeerEbms2(Peer):
         super().__init__(party, agreement)
 
     def read(self, request_line: str, headers: dict[str, str], body: bytes) -> Arrival:
-        return read(body)  # type: ignore[return-value]  # because what is read of it has its names
+        return read(body, headers)  # type: ignore[return-value]  # because what is read of it has its names
 
     def parcel(self, message_id: str, **fields: Any) -> Parcel:
         """An envelope of ours to the gateway: a business message that wants both flags."""

@@ -30,6 +30,7 @@ def test_the_rules_of_the_texts_are_these() -> None:
             "has_cpa": False,
             "has_receipts": False,
             "has_failure_notices": False,
+            "has_signatures": False,
             "has_accepting_intermediaries": False,
         },
         {
@@ -49,6 +50,7 @@ def test_the_rules_of_the_texts_are_these() -> None:
             "has_cpa": False,
             "has_receipts": True,
             "has_failure_notices": True,
+            "has_signatures": False,
             "has_accepting_intermediaries": True,
         },
         {
@@ -68,6 +70,7 @@ def test_the_rules_of_the_texts_are_these() -> None:
             "has_cpa": True,
             "has_receipts": False,
             "has_failure_notices": True,
+            "has_signatures": True,
             "has_accepting_intermediaries": True,
         },
     ]

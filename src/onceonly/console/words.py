@@ -114,6 +114,8 @@ EVENTS: Final = {
     Event.LATE_ACK_RECEIVED: Told(_ANSWERS, "agreed", "acknowledged late: it is there after all"),
     Event.REPEATED_ACK_RECEIVED: Told(_ANSWERS, "outside", "acknowledged once more"),
     Event.ORPHAN_ACK_RECEIVED: Told(_ANSWERS, "doubt", "an acknowledgement that fits no message"),
+    Event.EVIDENCE_KEPT: Told(_STORE, "agreed", "a signed envelope is kept as evidence"),
+    Event.SIGNATURE_REFUSED: Told(_PARTNER, "alarm", "what came is not signed as agreed"),
     Event.ERROR_RECEIVED: Told(_ANSWERS, "alarm", "the partner answered with an error"),
     Event.EXHAUSTED: Told(_STORE, "doubt", "all tries are used up"),
     Event.EXPIRED: Told(_STORE, "alarm", "its time to live ended before a byte left"),

@@ -24,6 +24,12 @@ class Event(StrEnum):
     """Sender: one more acknowledgement of an acknowledged message; nothing changed."""
     ORPHAN_ACK_RECEIVED = "OrphanAckReceived"
     """Sender: an acknowledgement for no message of ours, or from the wrong peer; dropped."""
+    EVIDENCE_KEPT = "EvidenceKept"
+    """A signed envelope is kept that proves the message, or that the To Party has it; `reason` says
+    which, `signer` who signed it."""
+    SIGNATURE_REFUSED = "SignatureRefused"
+    """What came is not signed as agreed, and nothing of it was believed; `reason` says why (R-30).
+    With `direction` out: an acknowledgement of a message of ours that is no evidence (R-31)."""
     ERROR_RECEIVED = "ErrorReceived"
     """Sender: the peer answered with an error about the message."""
     EXHAUSTED = "Exhausted"

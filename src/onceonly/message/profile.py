@@ -62,6 +62,8 @@ class Profile:
     """The To Party can give delivery receipts (seed 001 §2.1.1)."""
     has_failure_notices: bool
     """There is a DeliveryFailure notice to the From Party (seed 001 §1.6, ruling R-14)."""
+    has_signatures: bool
+    """Messages and acknowledgements can be signed, in the header document itself."""
     has_accepting_intermediaries: bool
     """An intermediary may acknowledge in its own name and own the delivery (ruling R-13)."""
 
@@ -87,6 +89,7 @@ Profile.RM_2000 = Profile(
     has_cpa=False,
     has_receipts=False,
     has_failure_notices=False,
+    has_signatures=False,
     has_accepting_intermediaries=False,
 )
 Profile.RM_2001 = Profile(
@@ -106,6 +109,7 @@ Profile.RM_2001 = Profile(
     has_cpa=False,
     has_receipts=True,
     has_failure_notices=True,
+    has_signatures=False,
     has_accepting_intermediaries=True,
 )
 Profile.EBMS_2_0 = Profile(
@@ -125,6 +129,7 @@ Profile.EBMS_2_0 = Profile(
     has_cpa=True,
     has_receipts=False,
     has_failure_notices=True,
+    has_signatures=True,
     has_accepting_intermediaries=True,
 )
 

@@ -27,6 +27,7 @@ from onceonly.message.terms import DeliveryTerms
 from onceonly.message.word import Word, changed
 from onceonly.steps.checks import Check, Passed, unnoted
 from onceonly.steps.cpa import HEADER, check_cpa, has_roles, may_receive, may_send
+from onceonly.steps.signing import Found, refuse_unsigned
 
 _UNSIGNED = (
     "a signed acknowledgment is claimed or asked for, and signatures are not offered here; expected"
@@ -189,6 +190,7 @@ class Agreements:
         *,
         profile: Profile,
         our_uris: Collection[str],
+        signature: Found = None,
         passed: Passed = unnoted,
     ) -> AdmittedMessage:
         """Check a received message, which came in a package of `profile`, and find its terms.
@@ -230,7 +232,8 @@ class Agreements:
         passed(Check.RECEIVER_URI)
         _check_times(message, routing, agreement.terms)
         passed(Check.TIMES)
-        refuse_signed(message.acknowledgment)
+        refuse_signed(message.acknowledgment, profile)
+        refuse_unsigned(signature, message, agreement.signing)
         passed(Check.SIGNATURE)
         terms = _terms_of(message, hop, agreement)
         passed(Check.TERMS)
@@ -240,12 +243,13 @@ class Agreements:
         return admitted
 
 
-def refuse_signed(element: AcknowledgmentElement | None) -> None:
+def refuse_signed(element: AcknowledgmentElement | None, profile: Profile) -> None:
     """Raise `RemoteError` if the element claims a signature, which nobody here can check.
 
-    To accept it as unsigned would mean to believe the claim (seed 001 §3.1; ebMS 2.0 defines it).
+    To accept it as unsigned would mean to believe the claim (seed 001 §3.1). Where a profile has
+    signatures, the envelope has one or has none, and no element claims it.
     """
-    if element is not None and element.is_signed:
+    if element is not None and element.is_signed and not profile.has_signatures:
         raise RemoteError(ErrorCode.NOT_SUPPORTED, _UNSIGNED)
 
 
@@ -308,7 +312,9 @@ def _terms_of(message: Message, hop: RoutingHeader | None, agreement: Agreement)
     _check_order(message, agreement)
     ack_requested = _ack_requested_of(message, hop) or AckRequested.NONE
     if ack_requested is AckRequested.SIGNED:
-        raise RemoteError(ErrorCode.NOT_SUPPORTED, _UNSIGNED, location=f"{HEADER}AckRequested")
+        _refuse_unsignable(agreement)
+    if agreement.profile.has_signatures and agreement.cpa.check_header is CheckHeader.STRICT:
+        _check_signed_wish(ack_requested, agreed)
     return changed(
         agreed,
         semantics=semantics,
@@ -320,6 +326,25 @@ def _terms_of(message: Message, hop: RoutingHeader | None, agreement: Agreement)
         ),
         ack_requested=ack_requested,
     )
+
+
+def _refuse_unsignable(agreement: Agreement) -> None:
+    """Raise `RemoteError` if a signed acknowledgement is asked for and nobody here can sign it."""
+    if agreement.profile.has_signatures and agreement.signing.identities:
+        return
+    raise RemoteError(ErrorCode.NOT_SUPPORTED, _UNSIGNED, location=f"{HEADER}AckRequested")
+
+
+def _check_signed_wish(asked: AckRequested, agreed: DeliveryTerms) -> None:
+    """Raise `RemoteError` if the acknowledgement is to be signed, and agreed is another, or so."""
+    is_asked, is_agreed = (one is AckRequested.SIGNED for one in (asked, agreed.ack_requested))
+    if asked is not AckRequested.NONE and is_asked is not is_agreed:
+        raise RemoteError(
+            ErrorCode.INCONSISTENT,
+            f"AckRequested has signed {str(is_asked).lower()}; expected is what was agreed,"
+            f" {str(is_agreed).lower()}",
+            location=f"{HEADER}AckRequested/@eb:signed",
+        )
 
 
 def _semantics_of(message: Message, agreement: Agreement) -> DeliverySemantics:

@@ -11,7 +11,7 @@ from onceonly.message.digest import Digests
 from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey, Pair
-from onceonly.message.message import SyncReplyMode
+from onceonly.message.message import AckRequested, SignedReference, SyncReplyMode
 from onceonly.message.package import Package
 from onceonly.message.printable import quoted
 from onceonly.message.signals import AckStatus, Assurance
@@ -31,7 +31,7 @@ from onceonly.protocol.effects import (
 from onceonly.protocol.ordering import Taking
 from onceonly.protocol.outbound import Exposure
 from onceonly.protocol.receiving import Arrival, Case, InboundStatus, Reception
-from onceonly.steps import holding, verdicts
+from onceonly.steps import evidence, holding, verdicts
 from onceonly.steps.agreements import ORDER_LOCATION, AdmittedMessage
 from onceonly.steps.authority import Caller
 from onceonly.steps.cpa import check_valid
@@ -41,6 +41,7 @@ from onceonly.steps.known import find_known, stamp_of
 from onceonly.steps.leaving import Released
 from onceonly.steps.rows import at_what_waits
 from onceonly.steps.signals import acknowledgment, hop_back
+from onceonly.steps.signing import Attested
 from onceonly.store.contract.entries import InboundEntry, Role, StoredPayload
 from onceonly.store.contract.store import Snapshot, Transaction
 
@@ -59,6 +60,10 @@ class Received(Word):
     mode: SyncReplyMode
     """What its sender expects in the answer of a transport that can carry it."""
     caller: Caller
+    attested: Attested | None = None
+    """Its signature, which stands; None if it has none and needs none."""
+    references: tuple[SignedReference, ...] = ()
+    """What its signed acknowledgement holds, if one was asked for (§9.7)."""
 
     @property
     def key(self) -> MessageKey:
@@ -241,12 +246,16 @@ def _keep(
     )
     if taking is not None:
         holding.keep(txn, ground, message, taking, keep_until_at=keep_until_at)
+    evidence.keep_received(txn, ground, received.admitted, received.attested)
     return ArrivalVerdict(
         reception.case,
         reception.effects,
         response,
-        received.mode.has_response and terms.is_acknowledged,
-        leaving=verdicts.respond(txn, ground, message, received.caller),
+        # A signed acknowledgement is a package of its own, and no part of a response.
+        received.mode.has_response
+        and terms.is_acknowledged
+        and terms.ack_requested is not AckRequested.SIGNED,
+        leaving=verdicts.respond(txn, ground, message, received.caller, received.attested),
     )
 
 
@@ -257,7 +266,7 @@ def _acknowledgment(ground: Ground, received: Received, entry: InboundEntry | No
     status = AckStatus(
         _least(agreed.assurance, received.assurance), agreed.is_passed_on and is_there
     )
-    return acknowledgment(ground, received.admitted, status=status)
+    return acknowledgment(ground, received.admitted, status=status, references=received.references)
 
 
 def _carry_out(txn: Transaction, ground: Ground, received: Received, reception: Reception) -> None:

@@ -10,7 +10,12 @@ from onceonly.message.agreement import Agreement
 from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.event import Event
 from onceonly.message.identity import MessageKey, PartyId, is_uri
-from onceonly.message.message import AcknowledgmentElement, AckRequested, RoutingHeader
+from onceonly.message.message import (
+    AcknowledgmentElement,
+    AckRequested,
+    RoutingHeader,
+    SignedReference,
+)
 from onceonly.message.package import Package
 from onceonly.message.profile import Profile
 from onceonly.message.signals import (
@@ -22,11 +27,13 @@ from onceonly.message.signals import (
     Signal,
     SignalHeader,
 )
+from onceonly.message.signing import SigningTerms
 from onceonly.message.word import Word
 from onceonly.protocol.effects import Answer, AnswerUpstream, Journal
 from onceonly.protocol.events import Transmission
 from onceonly.steps.agreements import AdmittedMessage
 from onceonly.steps.ground import Ground, House
+from onceonly.steps.signing import signing_of, signs
 from onceonly.store.contract.entries import OwedNotice
 from onceonly.wire.envelope import About, boundary_for, encode
 
@@ -45,6 +52,7 @@ class Hop(Word):
     conversation_id: str
     our_ids: tuple[PartyId, ...] = ()
     their_ids: tuple[PartyId, ...] = ()
+    signing: SigningTerms = SigningTerms()
 
 
 def hop_back(admitted: AdmittedMessage) -> Hop:
@@ -58,6 +66,7 @@ def hop_back(admitted: AdmittedMessage) -> Hop:
         message.conversation_id,
         message.to_ids,
         message.from_ids,
+        admitted.agreement.signing,
     )
 
 
@@ -71,6 +80,7 @@ def hop_to(house: House, agreement: Agreement, conversation_id: str) -> Hop:
         conversation_id,
         agreement.our_ids,
         agreement.their_ids,
+        agreement.signing,
     )
 
 
@@ -86,22 +96,34 @@ def hop_of_rejection(house: House, about: About, agreement: Agreement) -> Hop:
         about.conversation_id or "unknown",
         agreement.our_ids,
         about.from_ids or agreement.their_ids,
+        agreement.signing,
     )
 
 
 def acknowledgment(
-    ground: Ground, admitted: AdmittedMessage, *, status: AckStatus = PLAIN_ACK
+    ground: Ground,
+    admitted: AdmittedMessage,
+    *,
+    status: AckStatus = PLAIN_ACK,
+    references: tuple[SignedReference, ...] = (),
 ) -> Package:
-    """The acknowledgement of a stored message, encoded; it answers every repeat (R-03)."""
+    """The acknowledgement of a stored message, encoded; it answers every repeat (R-03).
+
+    A signed one, if that was asked for, holds the `references` of the message (§9.7).
+    """
     hop = hop_back(admitted)
     header = signal_header(ground, hop, admitted.message.message_id)
     element = None
-    # Seed 001 §1.3.3.1: if ackRequested is Signed or Unsigned; Signed was refused before.
+    # Seed 001 §1.3.3.1: if ackRequested is Signed or Unsigned.
+    is_signed = admitted.terms.ack_requested is AckRequested.SIGNED
     if admitted.terms.ack_requested is not AckRequested.NONE:
         element = AcknowledgmentElement(
-            timestamp_at=ground.now.at, from_ids=admitted.agreement.our_ids
+            timestamp_at=ground.now.at,
+            from_ids=admitted.agreement.our_ids,
+            references=references if is_signed else (),
         )
-    return encoded(ground, Acknowledgment(header, element, status), hop)
+    content = Acknowledgment(header, element, status)
+    return encoded(ground, content, hop, is_signed=is_signed)
 
 
 def receipt(ground: Ground, hop: Hop, message_id: str, our_ids: tuple[PartyId, ...]) -> Package:
@@ -151,8 +173,11 @@ def signal_header(
     )
 
 
-def encoded(ground: Ground, content: Signal, hop: Hop) -> Package:
-    """The signal as a package with a RoutingHeader of its own (S0-43)."""
+def encoded(ground: Ground, content: Signal, hop: Hop, *, is_signed: bool = False) -> Package:
+    """The signal as a package with a RoutingHeader of its own (S0-43).
+
+    `is_signed`: it is signed whatever is agreed about signals.
+    """
     routing = RoutingHeader(
         sender_uri=hop.our_uri,
         receiver_uri=hop.their_uri,
@@ -160,12 +185,17 @@ def encoded(ground: Ground, content: Signal, hop: Hop) -> Package:
         timestamp_at=ground.now.at,
     )
     token = ground.token(f"package {content.header.message_id}")
+    signing = None
+    if hop.profile.has_signatures and signs(hop.signing, content, is_asked=is_signed):
+        signing = signing_of(ground.house.identities, hop.signing, ground.now.at)
+        assert signing is not None, "who agreed to sign has an identity"
     return encode(
         content,
         routing,
         profile=hop.profile,
         boundary=boundary_for(token),
         root_content_id=f"header-{token}",
+        signing=signing,
     )
 
 

@@ -6,6 +6,7 @@ from onceonly.message.package import Package
 from onceonly.message.word import changed
 from onceonly.steps.cpa import called_on_wire
 from onceonly.steps.ground import Ground
+from onceonly.steps.signing import signing_of, signs
 from onceonly.wire.envelope import boundary_for, encode
 
 
@@ -27,12 +28,17 @@ def first_package(
             order=order,
         )
     token = ground.token(f"package {message.message_id}")
+    signing = None
+    if signs(agreement.signing, message):
+        signing = signing_of(ground.house.identities, agreement.signing, ground.now.at)
+        assert signing is not None, "who agreed to sign has an identity"
     return encode(
         message,
         _routing(ground.house.uri, agreement, sequence_number, made_at),
         profile=agreement.profile,
         boundary=boundary_for(token),
         root_content_id=f"header-{token}",
+        signing=signing,
     )
 
 

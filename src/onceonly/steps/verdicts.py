@@ -22,10 +22,11 @@ from onceonly.protocol.effects import Journal
 from onceonly.protocol.events import AckReceived, ErrorReceived
 from onceonly.protocol.outbound import sent_beside
 from onceonly.protocol.sending import Exposure, OutboundStatus
-from onceonly.steps import sending
+from onceonly.steps import evidence, sending
 from onceonly.steps.authority import Caller, is_entitled
 from onceonly.steps.ground import Ground, House
 from onceonly.steps.leaving import Leaving
+from onceonly.steps.signing import Heard
 from onceonly.steps.work import MessageWork, RecoveryWork, Work
 from onceonly.store.contract.entries import OutboundEntry
 from onceonly.store.contract.store import Snapshot, Transaction
@@ -44,12 +45,22 @@ HEARS_RECEIPTS = frozenset(
 
 
 def take_acknowledgment(
-    txn: Transaction, ground: Ground, signal: Acknowledgment, profile: Profile, caller: Caller
+    txn: Transaction,
+    ground: Ground,
+    signal: Acknowledgment,
+    profile: Profile,
+    caller: Caller,
+    heard: Heard = None,
 ) -> Leaving | None:
-    """Take an acknowledgement or a receipt; None if it fits no message of ours (R-20)."""
+    """Take an acknowledgement or a receipt; None if it fits no message of ours (R-20).
+
+    One that is not what was asked for never acknowledges (R-31); the message goes on as before.
+    """
     entry = find_acknowledged(txn, ground.house, signal, profile, caller)
     if entry is None:
         return None
+    if not evidence.take_proof(txn, ground, entry, signal.element, heard):
+        return Leaving()
     work = []
     # A receipt alone also shows that the message arrived (seed 001 §2.1.1.2).
     if not signal.is_receipt or entry.state.status in HEARS_RECEIPTS:
@@ -73,7 +84,9 @@ def take_errors(
     return sending.run(txn, ground, work, entry=entry)
 
 
-def respond(txn: Transaction, ground: Ground, message: Message, caller: Caller) -> Leaving | None:
+def respond(
+    txn: Transaction, ground: Ground, message: Message, caller: Caller, heard: Heard = None
+) -> Leaving | None:
     """Take what an inbound message says about ours that it answers, in the step that stores it.
 
     A business response shows that the request arrived (seed 001 §1.3.3 (8b); in `rm-2000` only the
@@ -91,6 +104,8 @@ def respond(txn: Transaction, ground: Ground, message: Message, caller: Caller) 
     is_known = entry.state.status is OutboundStatus.ACKNOWLEDGED and entry.state.has_arrived
     is_news = not is_known and entry.state.exposure is not Exposure.NEVER
     acknowledges = agreement.profile.response_acknowledges or _carries_acknowledgment(message)
+    if acknowledges:
+        acknowledges = evidence.take_proof(txn, ground, entry, message.acknowledgment, heard)
     if is_news and acknowledges:
         detail = f"on the business response {message.message_id}"
         work.append(MessageWork(entry.message_id, AckReceived(detail, is_from_to_party=True)))

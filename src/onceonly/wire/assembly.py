@@ -149,6 +149,7 @@ class Assembly:
             self._dropped,
             document.signature,
             self._digests,
+            self._root if isinstance(document.signature, Signature) else None,
         )
 
     def _as_cut(self, events: Iterator[PartEvent]) -> Iterator[PartEvent]:

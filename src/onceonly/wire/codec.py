@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from onceonly.message.message import Payload, RoutingHeader
+from onceonly.message.message import Payload, RoutingHeader, SignedReference
 from onceonly.message.profile import Profile
 from onceonly.message.signals import SoapFault
 from onceonly.wire import names
@@ -67,6 +67,10 @@ class Codec:
     sign: Callable[[str, tuple[Payload, ...], EnvelopeSigning], str] | None = None
     """The document of `write` with a signature over it and these payloads. None: the form has no
     signatures."""
+    references_over: Callable[[bytes, tuple[Payload, ...]], tuple[SignedReference, ...]] | None = (
+        None
+    )
+    """What an acknowledgement has to say of a document without a signature, and of its payloads."""
     leaf: re.Pattern[str] | None = None
     """Finds the texts of a document that may be another in the next one of its layout
     (`template.leaf_pattern`): all but those by which `read` tells what the document is. Without it

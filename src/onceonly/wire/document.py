@@ -9,6 +9,7 @@ from onceonly.message.signals import Acknowledgment, ErrorEntry, ErrorSignal, In
 from onceonly.message.word import Word, field
 from onceonly.wire import names
 from onceonly.wire.signature import Signature, UnreadableSignature
+from onceonly.wire.xml import Element
 
 Content = Message | Signal
 """What a package is: a business message or one of the signals."""
@@ -71,6 +72,8 @@ class Envelope(Word):
     """As in `Document`."""
     part_digests: dict[str, dict[str, bytes]] = field(default_factory=dict)
     """Of each part that the signature names, by Content-ID and method, its digests."""
+    root: Element | None = None
+    """The document as a tree, if it has a signature, which is verified with it."""
 
 
 class About(Word):

@@ -22,6 +22,7 @@ TOY = Profile(
     has_order=False,
     has_receipts=False,
     has_failure_notices=False,
+    has_signatures=False,
     has_accepting_intermediaries=False,
 )
 EDITION, EDITION_ATTRIBUTE = "7.0", "edition"

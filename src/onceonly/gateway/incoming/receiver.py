@@ -15,6 +15,7 @@ from onceonly.gateway.incoming.doorstep import DOORSTEP_PIECE_BYTES, Doorstep, P
 from onceonly.gateway.incoming.errors import Errors
 from onceonly.gateway.incoming.handovers import HandOvers
 from onceonly.gateway.incoming.inquiries import Inquiries
+from onceonly.gateway.incoming.signatures import Signatures, references_for, what_happened
 from onceonly.gateway.incoming.validation import Validation
 from onceonly.gateway.payloads import keep
 from onceonly.gateway.refusals import STRANGERS, Refusals
@@ -51,6 +52,7 @@ from onceonly.steps.authority import (
 )
 from onceonly.steps.rows import at_what_waits
 from onceonly.steps.signals import whole
+from onceonly.steps.signing import Heard, SignatureRefused, Unproven, attest
 from onceonly.steps.verdicts import (
     find_acknowledged,
     find_spoken_of,
@@ -109,6 +111,7 @@ class Receiver:
         self._payload_bytes_max = payload_bytes_max
         self._limits = limits_of(payload_bytes_max)
         self._tasks = tasks
+        self._signatures = Signatures(desk, refusals)
 
     async def start(self) -> None:
         """Send and hand over what a stop or a crash left owed to partners and the application."""
@@ -224,27 +227,39 @@ class Receiver:
     ) -> TransportAnswer:
         content = envelope.content
         if isinstance(content, Acknowledgment | ErrorSignal):
-            return await self._take_signal(content, envelope.profile, caller)
+            return await self._take_signal(content, envelope, caller)
         if isinstance(content, Inquiry | Report):
+            heard = self._signatures.hear(envelope, caller)
+            if isinstance(heard, Unproven):
+                return await self._signatures.drop(content, heard, caller)
             ration = self._ration_of(content.header.agreement_id, caller)
             return await self._inquiries.take(content, envelope.profile, caller, ration=ration)
         if isinstance(admitted, Route):
             return await self._relay.take_message(admitted, envelope, sinks, caller)
         assert admitted is not None, "a message is admitted or refused"
+        # Before anything of it is kept, or looked up (R-30).
+        attested = attest(envelope, admitted.agreement.signing)
         message = changed(admitted.message, payloads=content.payloads)
         digests = digests_of(content, envelope.profile)
         received = await self._keep(changed(admitted, message=message), digests, sinks, caller)
-        return await self._arrivals.take(received)
+        references = references_for(envelope, admitted, attested)
+        return await self._arrivals.take(
+            changed(received, attested=attested, references=references)
+        )
 
     async def _take_signal(
-        self, signal: Acknowledgment | ErrorSignal, profile: Profile, caller: Caller
+        self, signal: Acknowledgment | ErrorSignal, envelope: Envelope, caller: Caller
     ) -> TransportAnswer:
+        profile = envelope.profile
         if self._names_nothing(signal, caller):
             return await self._drop_orphan(signal, "names an agreement that is not known", caller)
         if isinstance(signal, Acknowledgment):
-            refuse_signed(signal.element)
+            refuse_signed(signal.element, profile)
+        heard = self._signatures.hear(envelope, caller)
+        if isinstance(heard, Unproven) and isinstance(signal, ErrorSignal):
+            return await self._signatures.drop(signal, heard, caller)
         for reading in readings_by(caller, signal):
-            if await self._fits(reading, profile, caller):
+            if await self._fits(reading, profile, caller, heard):
                 return TAKEN
         named = self._desk.house.agreements.named(signal.header.agreement_id)
         if named and all(one.profile is not profile for one in named):
@@ -273,11 +288,15 @@ class Receiver:
         return "fits no message of ours and its peer"
 
     async def _fits(
-        self, signal: Acknowledgment | ErrorSignal, profile: Profile, caller: Caller
+        self,
+        signal: Acknowledgment | ErrorSignal,
+        profile: Profile,
+        caller: Caller,
+        heard: Heard,
     ) -> bool:
         """Pass the signal to the message that it is about; False if that is not ours."""
         if isinstance(signal, Acknowledgment):
-            fits = await self._take_acknowledgment(signal, profile, caller)
+            fits = await self._take_acknowledgment(signal, profile, caller, heard)
             if fits and signal.is_receipt:
                 self._relay.pass_receipt(signal)
         else:
@@ -285,7 +304,7 @@ class Receiver:
         return fits or await self._relay.take_signal(signal, profile, caller)
 
     async def _take_acknowledgment(
-        self, signal: Acknowledgment, profile: Profile, caller: Caller
+        self, signal: Acknowledgment, profile: Profile, caller: Caller, heard: Heard
     ) -> bool:
         # What fits nothing of ours begins no transaction; most fit a message that waits for it.
         if not self._desk.waits_for_word(signal.header.ref_to_message_id):
@@ -293,7 +312,7 @@ class Receiver:
             if find_acknowledged(snapshot, self._desk.house, signal, profile, caller) is None:
                 return False
         leaving = await self._desk.transact(
-            lambda txn, ground: take_acknowledgment(txn, ground, signal, profile, caller),
+            lambda txn, ground: take_acknowledgment(txn, ground, signal, profile, caller, heard),
             point="verdict",
         )
         return leaving is not None
@@ -394,9 +413,8 @@ class Receiver:
         But not if the caller does not show what that agreement requires, and not more often than
         [limits] say (R-45).
         """
-        row = self._desk.about_gateway(Event.REJECTED, error.description)
         row = changed(
-            row,
+            self._desk.about_gateway(*what_happened(error)),
             direction=Direction.IN,
             endpoint=request.peer,
             error_code=error.code.value,
@@ -422,7 +440,9 @@ class Receiver:
             )
         assert about.message_id is not None, "only what has a MessageId is answered"
         key = MessageKey(agreement.their_party, agreement.our_party, about.message_id)
-        if self._arrivals.repeat_response(agreement, key):
+        is_believed = agreement.signing.is_believed_unsigned
+        is_believed = is_believed and not isinstance(error, SignatureRefused)
+        if is_believed and self._arrivals.repeat_response(agreement, key):
             return TAKEN  # A damaged copy speaks for itself only (R-46).
         if fault is not None:
             return fault

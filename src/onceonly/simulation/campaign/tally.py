@@ -25,6 +25,7 @@ _BY_PHASE: dict[str, tuple[Event, ...]] = {
         Event.LATE_ACK_RECEIVED,
         Event.REPEATED_ACK_RECEIVED,
         Event.ORPHAN_ACK_RECEIVED,
+        Event.EVIDENCE_KEPT,
         Event.SENT,
     ),
     "failing": (
@@ -68,6 +69,7 @@ _BY_PHASE: dict[str, tuple[Event, ...]] = {
         Event.APPLICATION_REFUSED,
         Event.HANDED_OVER_AGAIN,
         Event.SECURITY_EVENT,
+        Event.SIGNATURE_REFUSED,
     ),
     "acknowledging": (Event.ACK_SENT, Event.RECEIPT_SENT),
     "handing over": (Event.HANDED_OVER, Event.PROCESSING_CHANGED, Event.RELEASED),

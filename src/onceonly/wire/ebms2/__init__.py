@@ -27,4 +27,5 @@ CODEC: Final = Codec(
     find_fault=soap.find_fault,
     write_fault=soap.write_fault,
     sign=signing.sign,
+    references_over=signing.references_over,
 )
