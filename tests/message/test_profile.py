@@ -29,6 +29,10 @@ def test_the_rules_of_both_texts_are_these() -> None:
             "has_receipts": False,
             "has_failure_notices": False,
             "has_accepting_intermediaries": False,
+            "reads_every_answer": False,
+            "answers_at_once": False,
+            "soap_action": None,
+            "signal_service": "",
         },
         {
             "name": "rm-2001",
@@ -46,6 +50,10 @@ def test_the_rules_of_both_texts_are_these() -> None:
             "has_receipts": True,
             "has_failure_notices": True,
             "has_accepting_intermediaries": True,
+            "reads_every_answer": False,
+            "answers_at_once": False,
+            "soap_action": None,
+            "signal_service": "",
         },
     ]
 

@@ -34,6 +34,7 @@ NOT_IN_WORLDS = {
     "api_keys.note_used",
     "api_keys.revoke_key",
     "counting.count",
+    "faults.take",
     "handing_over.park",
     "handing_over.take_up",
     "notices.park",

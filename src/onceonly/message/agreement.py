@@ -24,6 +24,14 @@ class Agreement(Word, kw_only=True):
     receiver_uri: str
     """The URI that the partner's MSH announces; `send_to` unless something stands between."""
     terms: DeliveryTerms
+    signals_to: str | None = None
+    """The address for acknowledgements and inquiries, and for errors too where `error_to` is not
+    agreed; None: `send_to`."""
+    soap_action: str | None = None
+    """The header SOAPAction; `{service}` and `{action}` in it stand for those of the message. None:
+    as the profile has it."""
+    retriable_faults: tuple[str, ...] = ()
+    """Codes in the detail of a SOAP Fault by which the partner's product asks for a resend."""
     resend_to: str | None = None
     """The address of resends if it is another one, perhaps of another transport (S1-46)."""
     caller_certificate: tuple[str, ...] = ()

@@ -26,6 +26,8 @@ class Event(StrEnum):
     """Sender: an acknowledgement for no message of ours, or from the wrong peer; dropped."""
     ERROR_RECEIVED = "ErrorReceived"
     """Sender: the peer answered with an error about the message."""
+    FAULT_RECEIVED = "FaultReceived"
+    """Sender: the answer to a transmission was a SOAP Fault, which `reason` quotes."""
     EXHAUSTED = "Exhausted"
     """Sender: the retries are used up."""
     EXPIRED = "Expired"
@@ -85,6 +87,9 @@ class Event(StrEnum):
     """Receiver: a transmission of the acknowledgement ended with `outcome`."""
     ERROR_SENT = "ErrorSent"
     """Receiver: a transmission of an error ended with `outcome`."""
+    FAULT_SENT = "FaultSent"
+    """Receiver: a package was answered with a SOAP Fault, since no message could tell the refusal.
+    """
     RECEIPT_SENT = "ReceiptSent"
     """Receiver: a transmission of a delivery receipt ended with `outcome`."""
     WITHHELD = "Withheld"

@@ -70,6 +70,17 @@ class Assurance(StrEnum):
     CONTENT = "content"
 
 
+class SignalAction(StrEnum):
+    """The Action of a signal, in the words of ebMS 2.0."""
+
+    ACKNOWLEDGMENT = "Acknowledgment"
+    ERROR = "MessageError"
+    STATUS_REQUEST = "StatusRequest"
+    STATUS_RESPONSE = "StatusResponse"
+    PING = "Ping"
+    PONG = "Pong"
+
+
 class AckStatus(Word):
     """What an acknowledgement says beyond "received and persisted" (seed 004 level 0 a-c)."""
 

@@ -193,7 +193,8 @@ def has_way_on(state: Outbound) -> bool:
 def hears_partner(event: SendingEvent, terms: DeliveryTerms) -> bool:
     """Whether the event shows that the partner works, which ends the trouble with it (R-40).
 
-    "Not now" does not show it, nor does an intermediary that could not pass the message on. If only
+    "Not now" does not show it, nor does an intermediary that could not pass the message on, nor a
+    SOAP Fault, which a proxy may have made. If only
     the transport answers, it counts that the transport took the message.
     """
     match event:
@@ -202,7 +203,8 @@ def hears_partner(event: SendingEvent, terms: DeliveryTerms) -> bool:
         case PongReceived():
             return event.is_available
         case ErrorReceived():
-            return event.code not in (ErrorCode.TRANSIENT_ERROR, ErrorCode.DELIVERY_FAILURE)
+            is_put_off = event.code in (ErrorCode.TRANSIENT_ERROR, ErrorCode.DELIVERY_FAILURE)
+            return not (is_put_off or event.is_fault)
         case Transmitted():
             return not terms.is_acknowledged and event.transmission.outcome is Outcome.ACCEPTED
         case _:
@@ -408,7 +410,7 @@ def _take_error_after_all(
 
 def _error_row(event: ErrorReceived) -> Journal:
     return Journal(
-        Event.ERROR_RECEIVED,
+        Event.FAULT_RECEIVED if event.is_fault else Event.ERROR_RECEIVED,
         error_code=event.code,
         severity=event.severity,
         reason=event.description or None,

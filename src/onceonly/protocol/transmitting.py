@@ -152,7 +152,8 @@ def _after_transmission(
     if _fails_at_once(sent, terms):
         reason = verdict.with_last("the network took nothing of it", (sent,))
         return verdict.give_up(state, ErrorCode.DELIVERY_FAILURE, reason, terms)
-    return changed(state, due_ns=schedule.response_due_ns(state.attempt, now, terms)), ()
+    due_ns = schedule.response_due_ns(state.attempt, now, terms)
+    return changed(state, due_ns=schedule.put_off_ns(due_ns, sent.retry_after_s, now)), ()
 
 
 def _was_all(sent: Transmission, terms: DeliveryTerms) -> bool:

@@ -64,6 +64,12 @@ class Received(Word):
         return self.admitted.message.key
 
     @property
+    def is_answered_at_once(self) -> bool:
+        """Whether its caller gets in the answer of the transport whatever there is to say."""
+        at_once = self.admitted.agreement.profile.answers_at_once
+        return at_once and self.mode is not SyncReplyMode.NONE
+
+    @property
     def debt(self) -> Debt:
         """What the hand-over has to know about the message."""
         receipt = hop_back(self.admitted) if wants_receipt(self.admitted.message) else None
@@ -156,12 +162,19 @@ def find_response(snapshot: Snapshot, agreement: Agreement, key: MessageKey) -> 
     except KeyError:
         acknowledged = None
     is_most_recent = agreement.terms.response_choice is ResponseChoice.MOST_RECENT
-    if not agreement.profile.response_acknowledges or (
-        acknowledged is not None and not is_most_recent
-    ):
+    acknowledges = agreement.profile.response_acknowledges
+    if acknowledged is not None and not (acknowledges and is_most_recent):
         return acknowledged
     response = snapshot.find_response(key.message_id, key.from_party, is_most_recent=is_most_recent)
+    if response is not None and not (acknowledges or _carries_acknowledgment(snapshot, response)):
+        return None
     return response or acknowledged
+
+
+def _carries_acknowledgment(snapshot: Snapshot, message_id: str) -> bool:
+    """Whether our business response acknowledges its request, by an element of its own."""
+    view = snapshot.find_outbound_view(message_id)
+    return view is not None and view.message.acknowledgment is not None
 
 
 def arrival_of(received: Received, mode: SyncReplyMode) -> Arrival:
@@ -216,7 +229,7 @@ def _keep(
         reception.case,
         reception.effects,
         response,
-        received.mode.has_response and terms.is_acknowledged,
+        received.mode.has_response and (terms.is_acknowledged or received.is_answered_at_once),
         leaving=verdicts.respond(txn, ground, message, received.caller),
     )
 

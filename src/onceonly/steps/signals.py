@@ -89,6 +89,20 @@ def hop_of_rejection(house: House, about: About, agreement: Agreement) -> Hop:
     )
 
 
+def hop_to_stranger(house: House, about: About) -> Hop:
+    """Where the error goes whose receiver no agreement names: back on the same connection."""
+    assert about.profile is not None, "its document said that it waits"
+    return Hop(
+        house.uri,
+        house.uri,
+        about.profile,
+        about.agreement_id or "unknown",
+        about.conversation_id or "unknown",
+        house.party,
+        about.from_ids,
+    )
+
+
 def acknowledgment(
     ground: Ground, admitted: AdmittedMessage, *, status: AckStatus = PLAIN_ACK
 ) -> Package:

@@ -1,11 +1,16 @@
 """What a transmission consists of: the package of the first one, and where each one goes."""
 
-from onceonly.message.agreement import Agreement
+from onceonly.message.agreement import Agreement, Route
 from onceonly.message.message import Message, RoutingHeader
 from onceonly.message.package import Package
+from onceonly.message.profile import Profile
 from onceonly.message.word import changed
 from onceonly.steps.ground import Ground
+from onceonly.store.contract.store import Snapshot
 from onceonly.wire.envelope import boundary_for, encode
+
+Headers = tuple[tuple[str, str], ...]
+"""Names and values."""
 
 
 def first_package(ground: Ground, message: Message, sequence_number: int | None) -> Package:
@@ -55,6 +60,47 @@ def made_after(message: Message, at: int) -> int:
     may be slow. Without this rule every receiver would refuse the header and its message (I40).
     """
     return max(at, message.timestamp_at)
+
+
+def signal_headers(whose: Agreement | Route | Profile, action: str) -> Headers:
+    """The headers of a signal's transmission, beside those of its transport."""
+    profile = whose if isinstance(whose, Profile) else whose.profile
+    agreed = whose.soap_action if isinstance(whose, Agreement) else None
+    return _headers(profile, agreed, profile.signal_service, action)
+
+
+def message_headers(snapshot: Snapshot, agreement: Agreement, message_id: str) -> Headers:
+    """The headers of a transmission of a stored message of ours."""
+    if agreement.soap_action is None or "{" not in agreement.soap_action:
+        return _headers(agreement.profile, agreement.soap_action, "", "")
+    view = snapshot.find_outbound_view(message_id)
+    assert view is not None, f"{message_id} is not stored"
+    message = view.message
+    return _headers(agreement.profile, agreement.soap_action, message.service, message.action)
+
+
+def _headers(profile: Profile, agreed: str | None, service: str, action: str) -> Headers:
+    said = profile.soap_action if agreed is None else agreed
+    if said is None:
+        return ()
+    value = said.replace("{service}", service).replace("{action}", action)
+    # In quotes by the binding (`wire.md` B12); a quote inside would end it.
+    return (("SOAPAction", f'"{value}"'),)
+
+
+def signal_endpoint_of(agreement: Agreement) -> str:
+    """The address for acknowledgements, inquiries and the answers to them."""
+    return agreement.signals_to or agreement.send_to
+
+
+def error_endpoint_of(agreement: Agreement) -> str:
+    """The address for errors about messages of the partner whose header names none.
+
+    With RoutingHeaders that is the sender's own; without them the agreement alone says it.
+    """
+    if agreement.profile.has_routing_headers:
+        return agreement.send_to
+    return agreement.error_to or signal_endpoint_of(agreement)
 
 
 def endpoint_of(agreement: Agreement, attempt: int) -> str:

@@ -120,7 +120,7 @@ class Submissions:
     def _find_exchange(self, submission: Submission, agreement: Agreement) -> Exchange | None:
         """The open exchange in which the partner waits for this message as its response."""
         ref = submission.ref_to_message_id
-        if ref is None or not agreement.profile.response_acknowledges:
+        if ref is None:
             return None
         key = MessageKey(agreement.their_party, agreement.our_party, ref)
         if submission.own is not None:

@@ -17,13 +17,14 @@ from onceonly.message.agreement import Agreement
 from onceonly.message.event import Direction, Event
 from onceonly.message.package import Package
 from onceonly.message.profile import Profile
-from onceonly.message.signals import Inquiry, InquiryKind, Report
+from onceonly.message.signals import Inquiry, InquiryKind, Report, SignalAction
 from onceonly.message.word import changed
 from onceonly.protocol.effects import Journal
 from onceonly.protocol.events import Transmission
 from onceonly.steps.answers import Asked, Reply, answer, report, row_of
 from onceonly.steps.authority import Caller, is_entitled
 from onceonly.steps.signals import outcome_row
+from onceonly.steps.transmission import signal_endpoint_of
 from onceonly.steps.verdicts import is_from_partner
 from onceonly.store.contract.conditions import StoreFull
 from onceonly.transport.transport import Answer as TransportAnswer
@@ -140,11 +141,13 @@ class Inquiries:
 
     async def _send(self, asked: Asked, reply: Reply) -> None:
         """Send the acknowledgement, the report and the response; each once, each with a row."""
-        endpoint = asked.agreement.send_to
+        is_ping = asked.inquiry.kind is InquiryKind.PING
+        action = SignalAction.PONG if is_ping else SignalAction.STATUS_RESPONSE
         self._desk.failpoints.reach("before-report")
         if reply.acknowledgment is not None:
             await self._acknowledge(asked, reply.acknowledgment)
-        sent = await self._desk.post(endpoint, report(self._desk.ground(), asked, reply))
+        package = report(self._desk.ground(), asked, reply)
+        sent = await self._desk.post(asked.agreement, action, package)
         self._desk.failpoints.reach("after-report")
         await self._note(asked, outcome_row(Event.REPORT_SENT, sent, asked.inquiry.kind.value))
         if reply.response_id is not None:
@@ -159,7 +162,9 @@ class Inquiries:
 
         async def send() -> Transmission:
             try:
-                return await self._desk.post(asked.agreement.send_to, acknowledgment)
+                return await self._desk.post(
+                    asked.agreement, SignalAction.ACKNOWLEDGMENT, acknowledgment
+                )
             finally:
                 is_sent.set_result(None)
 
@@ -167,5 +172,5 @@ class Inquiries:
         await is_sent
 
     async def _note(self, asked: Asked, effect: Journal) -> None:
-        endpoint = asked.agreement.send_to
+        endpoint = signal_endpoint_of(asked.agreement)
         await self._desk.write(row_of(self._desk.ground(), asked, effect, endpoint))

@@ -39,6 +39,7 @@ from onceonly.message.signals import (
     SoapFault,
 )
 from onceonly.message.word import changed
+from onceonly.protocol.events import Outcome
 from onceonly.steps.admission import admit
 from onceonly.steps.agreements import AdmittedMessage, refuse_signed
 from onceonly.steps.arrival import Received
@@ -414,18 +415,30 @@ class Receiver:
         ration = STRANGERS if agreement is None else agreement.id
         for one in self._told(row, about, caller):
             await self._refusals.write(one, agreement_id=ration)
+        if agreement is not None and about is not None:
+            assert about.message_id is not None, "only what has a MessageId is answered"
+            key = MessageKey(agreement.their_party, agreement.our_party, about.message_id)
+            if self._arrivals.repeat_response(agreement, key):
+                return TAKEN  # A damaged copy speaks for itself only (R-46).
         fault = _find_fault(error, about, caller, has_address=agreement is not None)
-        if agreement is None or about is None:
-            return fault or TransportAnswer(
-                _status_of(error.code), error.code.value, reason=error.description
-            )
-        assert about.message_id is not None, "only what has a MessageId is answered"
-        key = MessageKey(agreement.their_party, agreement.our_party, about.message_id)
-        if self._arrivals.repeat_response(agreement, key):
-            return TAKEN  # A damaged copy speaks for itself only (R-46).
         if fault is not None:
+            row = changed(row, event=Event.FAULT_SENT, outcome=Outcome.UNKNOWN.value)
+            row = changed(row, status_code=fault.status_code)
+            await self._refusals.write(row, agreement_id=ration)
             return fault
-        if not self._error_posts.spend(agreement.their_party):
+        return await self._tell(error, about, agreement, caller)
+
+    async def _tell(
+        self,
+        error: RemoteError,
+        about: About | None,
+        agreement: Agreement | None,
+        caller: Caller,
+    ) -> TransportAnswer:
+        """Tell the refusal by a message, or by a status if nobody is known who could be told."""
+        if about is not None and _awaits_error(about, caller):
+            return await self._errors.answer_rejection(about, agreement, error)
+        if about is None or agreement is None or not self._error_posts.spend(agreement.their_party):
             return TransportAnswer(
                 _status_of(error.code), error.code.value, reason=error.description
             )
@@ -458,7 +471,9 @@ class Receiver:
             return None
         named = {str(party) for party in about.from_ids}
         agreement = self._desk.house.agreements.find_ours(about.agreement_id or "")
-        if agreement is None or not named & set(map(str, agreement.their_ids)):
+        # A CPAId alone says whose address it is; other names may have another agreement.
+        by_names = about.profile is None or about.profile.has_routing_headers
+        if by_names and (agreement is None or not named & set(map(str, agreement.their_ids))):
             found = filter(None, map(self._desk.house.agreements.find_with, sorted(named)))
             agreement = next(found, None)
         if agreement is None or not is_entitled(caller, agreement):
@@ -506,7 +521,8 @@ def _find_fault(
     """
     code = error.fault
     if code is None and about is not None and about.message_type == names.NORMAL:
-        code = None if has_address else fault_of(about.profile)
+        is_told = has_address or _awaits_error(about, caller)
+        code = None if is_told else fault_of(about.profile)
     if code is None or not caller.awaits_an_answer:
         return None
     text = printable(error.description)
@@ -515,6 +531,13 @@ def _find_fault(
     return TransportAnswer(
         500, error.code.value, package.content_type, whole(package), error.description
     )
+
+
+def _awaits_error(about: About, caller: Caller) -> bool:
+    """Whether a message in the answer can tell the sender of the refusal (SyncReply)."""
+    is_readable = about.message_id is not None and bool(about.from_ids)
+    is_message = about.message_type == names.NORMAL and is_readable
+    return is_message and about.wants_sync_reply and caller.awaits_an_answer
 
 
 async def _internal_error(bug: Exception) -> TransportAnswer:

@@ -18,6 +18,7 @@ from onceonly.protocol.events import Outcome, Transmission
 from onceonly.steps.ground import Ground
 from onceonly.steps.leaving import Asker, Question
 from onceonly.steps.signals import encoded, hop_to, outcome_row, signal_header
+from onceonly.steps.transmission import signal_endpoint_of
 from onceonly.steps.verdicts import row_to_partner
 
 OPEN_MAX = 10_000
@@ -85,7 +86,7 @@ class Questions:
     async def _post(self, question: Question) -> Transmission:
         package = _package(self._office.ground(), question)
         self._office.failpoints.reach("before-inquire")
-        transmission = await self._office.post(question.agreement.send_to, package)
+        transmission = await self._office.post(question.agreement, question.kind.value, package)
         self._office.failpoints.reach("after-inquire")
         is_ping = question.kind is InquiryKind.PING
         sent = outcome_row(
@@ -94,7 +95,11 @@ class Questions:
             None if is_ping else question.kind.value,
         )
         agreement = question.agreement
-        ground, about, endpoint = self._office.ground(), question.message_id, agreement.send_to
+        ground, about, endpoint = (
+            self._office.ground(),
+            question.message_id,
+            signal_endpoint_of(agreement),
+        )
         await self._office.write(row_to_partner(ground, agreement, about, sent, endpoint=endpoint))
         return transmission
 

@@ -29,6 +29,7 @@ _BY_PHASE: dict[str, tuple[Event, ...]] = {
     ),
     "failing": (
         Event.ERROR_RECEIVED,
+        Event.FAULT_RECEIVED,
         Event.EXHAUSTED,
         Event.EXPIRED,
         Event.FAILED,
@@ -62,6 +63,7 @@ _BY_PHASE: dict[str, tuple[Event, ...]] = {
         Event.RECONFIGURED,
         Event.TAKEN_UP,
         Event.ERROR_SENT,
+        Event.FAULT_SENT,
         Event.WITHHELD,
         Event.APPLICATION_REFUSED,
         Event.HANDED_OVER_AGAIN,
