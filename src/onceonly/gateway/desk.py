@@ -273,7 +273,7 @@ class Desk(Office):
     ) -> None:
         """The answer was a fault: it ends the transmission, and perhaps the message (R-36)."""
         agreement, message_id = departure.agreement, departure.message_id
-        is_final = faults.refuses(fault, agreement.retriable_faults)
+        is_final = faults.refuses(fault, agreement.cpa.retriable_faults)
         is_repeated = is_final and self._fault_runs.refused(agreement, message_id)
         faulted = faults.Faulted(message_id, departure.attempt, transmission, fault, is_repeated)
         await self.persist(lambda txn, ground: faults.take(txn, ground, faulted))

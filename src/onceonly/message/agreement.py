@@ -5,6 +5,7 @@ An `Agreement` is what seed 000 calls a TPA and seed 001 a CPA, as far as delive
 file) has checked that the values fit together; nothing here knows where they come from.
 """
 
+from onceonly.message.cpa import CpaTerms
 from onceonly.message.identity import Pair, PartyId
 from onceonly.message.profile import Profile
 from onceonly.message.terms import DeliveryTerms, Intermediary
@@ -24,14 +25,6 @@ class Agreement(Word, kw_only=True):
     receiver_uri: str
     """The URI that the partner's MSH announces; `send_to` unless something stands between."""
     terms: DeliveryTerms
-    signals_to: str | None = None
-    """The address for acknowledgements and inquiries, and for errors too where `error_to` is not
-    agreed; None: `send_to`."""
-    soap_action: str | None = None
-    """The header SOAPAction; `{service}` and `{action}` in it stand for those of the message. None:
-    as the profile has it."""
-    retriable_faults: tuple[str, ...] = ()
-    """Codes in the detail of a SOAP Fault by which the partner's product asks for a resend."""
     resend_to: str | None = None
     """The address of resends if it is another one, perhaps of another transport (S1-46)."""
     caller_certificate: tuple[str, ...] = ()
@@ -45,9 +38,16 @@ class Agreement(Word, kw_only=True):
     §2.1.1.3); empty where the agreement does not say."""
     name: str | None = None
     """What people call the partner; it is shown, and never sent or compared."""
+    cpa: CpaTerms = CpaTerms()
+    """What only a CPA says (`ebms-2.0`)."""
     is_route: bool = False
     """It is a route in accept mode, seen from the sending side: the messages are those of others,
     and their packages were made when we accepted them (R-13)."""
+
+    @property
+    def name_on_wire(self) -> str:
+        """TPAId or CPAId in headers and in journals, where both parties use one name (R-35)."""
+        return self.cpa.cpa_id or self.id
 
     @property
     def our_party(self) -> str:

@@ -72,7 +72,7 @@ def take(txn: Transaction, ground: Ground, faulted: Faulted) -> Leaving:
     fault, words = faulted.fault, words_of(faulted.fault)
     sent = refused_by(faulted.transmission, fault)
     work: list[Work] = [MessageWork(entry.message_id, Transmitted(faulted.attempt, sent))]
-    if refuses(fault, agreement.retriable_faults):
+    if refuses(fault, agreement.cpa.retriable_faults):
         error = ErrorReceived(ErrorCode.UNKNOWN, Severity.ERROR, description=words, is_fault=True)
         work.append(MessageWork(entry.message_id, error))
         if faulted.is_repeated:

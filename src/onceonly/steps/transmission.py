@@ -5,6 +5,7 @@ from onceonly.message.message import Message, RoutingHeader
 from onceonly.message.package import Package
 from onceonly.message.profile import Profile
 from onceonly.message.word import changed
+from onceonly.steps.cpa import called_on_wire
 from onceonly.steps.ground import Ground
 from onceonly.store.contract.store import Snapshot
 from onceonly.wire.envelope import boundary_for, encode
@@ -17,6 +18,7 @@ def first_package(ground: Ground, message: Message, sequence_number: int | None)
     """The package of the first transmission; every resend has the same bytes (R-04)."""
     agreement = ground.house.agreement(message.agreement_id)
     made_at = made_after(message, ground.now.at)
+    message = called_on_wire(message, agreement)
     if agreement.profile.acknowledges_on_request:
         message = changed(
             message,
@@ -65,24 +67,24 @@ def made_after(message: Message, at: int) -> int:
 def signal_headers(whose: Agreement | Route | Profile, action: str) -> Headers:
     """The headers of a signal's transmission, beside those of its transport."""
     profile = whose if isinstance(whose, Profile) else whose.profile
-    agreed = whose.soap_action if isinstance(whose, Agreement) else None
+    agreed = whose.cpa.soap_action if isinstance(whose, Agreement) else None
     return _headers(profile, agreed, profile.signal_service, action)
 
 
 def message_headers(snapshot: Snapshot, agreement: Agreement, message_id: str) -> Headers:
     """The headers of a transmission of a stored message of ours."""
-    if agreement.soap_action is None or "{" not in agreement.soap_action:
-        return _headers(agreement.profile, agreement.soap_action, "", "")
+    if agreement.profile.soap_action is None or "{" not in agreement.cpa.soap_action:
+        return _headers(agreement.profile, agreement.cpa.soap_action, "", "")
     view = snapshot.find_outbound_view(message_id)
     assert view is not None, f"{message_id} is not stored"
     message = view.message
-    return _headers(agreement.profile, agreement.soap_action, message.service, message.action)
+    return _headers(agreement.profile, agreement.cpa.soap_action, message.service, message.action)
 
 
 def _headers(profile: Profile, agreed: str | None, service: str, action: str) -> Headers:
-    said = profile.soap_action if agreed is None else agreed
-    if said is None:
+    if profile.soap_action is None:
         return ()
+    said = profile.soap_action if agreed is None else agreed
     value = said.replace("{service}", service).replace("{action}", action)
     # In quotes by the binding (`wire.md` B12); a quote inside would end it.
     return (("SOAPAction", f'"{value}"'),)
@@ -90,7 +92,7 @@ def _headers(profile: Profile, agreed: str | None, service: str, action: str) ->
 
 def signal_endpoint_of(agreement: Agreement) -> str:
     """The address for acknowledgements, inquiries and the answers to them."""
-    return agreement.signals_to or agreement.send_to
+    return agreement.cpa.signals_to or agreement.send_to
 
 
 def error_endpoint_of(agreement: Agreement) -> str:
