@@ -47,12 +47,21 @@ def write(directory: Path, name: str, *tables: tuple[str, dict[str, Any]]) -> Ru
     path = directory / f"{name}.toml"
     path.write_text(
         "\n".join(
-            "\n".join([heading, *(f"{key} = {json.dumps(value)}" for key, value in keys.items())])
+            "\n".join([heading, *(f"{key} = {toml(value)}" for key, value in keys.items())])
             for heading, keys in (*tables, ("[drill]", {"clock_rate": CLOCK_RATE}))
         ),
         "utf-8",
     )
     return RunningGateway(read_configuration(path))
+
+
+def toml(value: Any) -> str:
+    """A value of a configuration as its file has it."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key} = {toml(one)}" for key, one in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(toml, value)) + "]"
+    return json.dumps(value)
 
 
 def house(party: str, name: str, port: int) -> tuple[str, dict[str, Any]]:

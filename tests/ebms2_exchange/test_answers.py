@@ -5,6 +5,7 @@ import asyncio
 import pytest
 from peer_ebms2 import (
     ACK_REQUESTED,
+    MSH,
     ORDERING,
     SYNC_REPLY,
     Heard,
@@ -37,6 +38,18 @@ async def test_ir_15_every_post_of_ours_has_the_soap_action_in_quotes(tmp_path):
         heard = [await peer.hear() for _ in range(3)]
         assert [one.headers["soapaction"] for one in heard] == ['"ebXML"'] * 3
         assert {one.kind for one in heard} == {"NewOrder", "Acknowledgment"}
+
+
+@pytest.mark.statement("E2-113")
+async def test_the_soap_action_is_as_agreed(tmp_path):
+    """Service and action of the message, and of the signal."""
+    async with with_peer(tmp_path, soap_action="{service}/{action}") as (gateway, peer):
+        await submit(gateway, peer.party, **ORDERING)
+        message = await peer.hear("NewOrder")
+        assert message.headers["soapaction"] == '"urn:services:Ordering/NewOrder"'
+        await peer.say_business(M)
+        ack = await peer.hear("Acknowledgment")
+        assert ack.headers["soapaction"] == f'"{MSH}/Acknowledgment"'
 
 
 @pytest.mark.parametrize("value", [None, "", '""', "ebXML", '"urn:x/Y"'])
@@ -87,6 +100,16 @@ async def test_a_fault_of_the_server_leaves_it_to_the_next_transmission(tmp_path
         assert (row.message_id, row.error_code) == (message_id, None)
         (sent, *_) = gateway.rows(Event.TRANSMITTED)
         assert (sent.outcome, sent.status_code) == ("refused", 500)
+
+
+@pytest.mark.statement("E2-115")
+async def test_a_fault_with_an_agreed_code_is_retried(tmp_path):
+    async with with_peer(tmp_path, **BRIEFLY, retriable_faults=["200"]) as (gateway, peer):
+        peer.answer(fault_answer("Client", "busy", detail="<e:c xmlns:e='urn:e'>200</e:c>"))
+        message_id = await submit(gateway, peer.party, **ORDERING)
+        await peer.hear_several("NewOrder", 2)
+        await peer.say_acknowledgment(message_id)
+        await gateway.until_state(message_id, "acknowledged")
 
 
 async def test_two_faults_in_a_row_on_different_messages_are_an_incident(tmp_path):

@@ -42,6 +42,7 @@ NOT_IN_WORLDS = {
     "operating.take_up",
     "processing.report_some",
     "purge.purge_jobs",
+    "reports.refuse",
     "staging.close_runs",
     "staging.move_some",
     "staging.release",

@@ -113,6 +113,7 @@ EVENTS: Final = {
     Event.ACK_RECEIVED: Told(_ANSWERS, "agreed", "acknowledged: the partner has it"),
     Event.LATE_ACK_RECEIVED: Told(_ANSWERS, "agreed", "acknowledged late: it is there after all"),
     Event.REPEATED_ACK_RECEIVED: Told(_ANSWERS, "outside", "acknowledged once more"),
+    Event.HOP_ACK_RECEIVED: Told(_ANSWERS, "open", "the next gateway on the way has it"),
     Event.ORPHAN_ACK_RECEIVED: Told(_ANSWERS, "doubt", "an acknowledgement that fits no message"),
     Event.ERROR_RECEIVED: Told(_ANSWERS, "alarm", "the partner answered with an error"),
     Event.FAULT_RECEIVED: Told(_ANSWERS, "alarm", "the answer was a SOAP Fault"),

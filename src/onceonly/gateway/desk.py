@@ -16,6 +16,7 @@ from onceonly.gateway.bugs import Bugs, words_for
 from onceonly.gateway.office import Office
 from onceonly.gateway.outgoing.deadlines import Deadlines, Key
 from onceonly.gateway.outgoing.failure_notices import FailureNotices
+from onceonly.gateway.outgoing.heard import Heard
 from onceonly.gateway.outgoing.package_body import PackageBody, read_package
 from onceonly.gateway.outgoing.questions import Questions
 from onceonly.gateway.outgoing.replies import Replies, read_whole
@@ -40,7 +41,6 @@ from onceonly.store.contract.store import Snapshot, Store, Transaction
 from onceonly.store.contract.waits import Waiter
 from onceonly.store.group import GroupCommit
 from onceonly.transport.transport import Answer, Outgoing, Request, TakeReply
-from onceonly.wire.envelope import find_fault
 
 ReceiveReply = Callable[[Request, AsyncIterator[bytes], Answered], Awaitable[Answer]]
 """Takes a package that came in the answer to one of our POSTs."""
@@ -83,6 +83,7 @@ class Desk(Office):
         So packages also come in through the answers to our own calls (syncReplyMode).
         """
         self._receive = receive
+        self.questions.listen(self._take_reply)
 
     async def start(self) -> None:
         """Go on with messages that a stop or a crash left unanswered, and with the queues."""
@@ -249,7 +250,7 @@ class Desk(Office):
         endpoint = endpoint_of(agreement, departure.attempt)
         may_answer = agreement.profile.reads_every_answer
         may_answer = may_answer or agreement.terms.sync_reply_mode is not SyncReplyMode.NONE
-        reply = _Reply() if may_answer else None
+        reply = Heard() if may_answer else None
         take = None if reply is None else reply.take
         try:
             transmission = await self._send(
@@ -278,16 +279,14 @@ class Desk(Office):
         faulted = faults.Faulted(message_id, departure.attempt, transmission, fault, is_repeated)
         await self.persist(lambda txn, ground: faults.take(txn, ground, faulted))
 
-    async def _take_reply(self, endpoint: str, reply: "_Reply", answered: Answered) -> None:
+    async def _take_reply(self, endpoint: str, reply: Heard, answered: Answered) -> None:
         """Take a package from an answer like any other (seed 001 §1.2.2).
 
         But it may speak only about the message that was posted (R-44).
         """
-        if reply.content_type is None or self._receive is None:
-            return
-        scheme = endpoint.partition(":")[0]
-        request = Request(reply.content_type, len(reply.body), endpoint, scheme)
-        await self._receive(request, reply.chunks(), answered)
+        request = reply.request(endpoint)
+        if request is not None and self._receive is not None:
+            await self._receive(request, reply.chunks(), answered)
 
     def _tell(self, work: MessageWork | RecoveryWork) -> Awaitable[Leaving]:
         """Tell the machine what happened; if the disk is full, wait until it can be written."""
@@ -344,21 +343,3 @@ class Desk(Office):
 def _only(work: Work, txn: Transaction, ground: Ground) -> list[Work]:
     del txn, ground
     return [work]
-
-
-class _Reply:
-    """A package that came back in the answer of a transport."""
-
-    def __init__(self) -> None:
-        self.content_type: str | None = None
-        self.status_code = 0
-        self.body = b""
-
-    def take(self, status_code: int, content_type: str, body: bytes) -> None:
-        self.status_code, self.content_type, self.body = status_code, content_type, body
-
-    def find_fault(self) -> SoapFault | None:
-        return None if self.content_type is None else find_fault(self.content_type, self.body)
-
-    async def chunks(self) -> AsyncIterator[bytes]:
-        yield self.body

@@ -20,7 +20,7 @@ from onceonly.steps.transmission import signal_endpoint_of, signal_headers
 from onceonly.store.contract.conditions import StoreFailed, StoreFull
 from onceonly.store.contract.store import Snapshot, Store, Transaction
 from onceonly.store.group import GroupCommit
-from onceonly.transport.transport import Outgoing
+from onceonly.transport.transport import Outgoing, TakeReply
 
 T = TypeVar("T")
 
@@ -144,12 +144,15 @@ class Office:
         action: str,
         signal: Package,
         endpoint: str | None = None,
+        take_reply: TakeReply | None = None,
     ) -> Awaitable[Transmission]:
         """Transmit a signal once (R-20), to the address that was agreed unless another is given."""
         if endpoint is None:
             endpoint = whose.back_to if isinstance(whose, Route) else signal_endpoint_of(whose)
         body, headers = BytesBody(whole(signal)), signal_headers(whose, action)
-        return self._transport.send(Outgoing(endpoint, signal.content_type, body, headers=headers))
+        return self._transport.send(
+            Outgoing(endpoint, signal.content_type, body, take_reply=take_reply, headers=headers)
+        )
 
     def about_gateway(self, event: Event, reason: str | None = None) -> Record:
         """A row about the gateway itself."""

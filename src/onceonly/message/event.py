@@ -22,6 +22,8 @@ class Event(StrEnum):
     """Sender: acknowledged after the application had been told of a failure (R-09)."""
     REPEATED_ACK_RECEIVED = "RepeatedAckReceived"
     """Sender: one more acknowledgement of an acknowledged message; nothing changed."""
+    HOP_ACK_RECEIVED = "HopAckReceived"
+    """Sender: the next MSH has the message; the To Party has not acknowledged it (`ebms-2.0`)."""
     ORPHAN_ACK_RECEIVED = "OrphanAckReceived"
     """Sender: an acknowledgement for no message of ours, or from the wrong peer; dropped."""
     ERROR_RECEIVED = "ErrorReceived"

@@ -263,6 +263,11 @@ class Message(Word, kw_only=True):
         return self.semantics in _ACKNOWLEDGED
 
     @property
+    def wants_next_ack(self) -> bool:
+        """Whether its header asks that the next MSH acknowledges it (`ebms-2.0`)."""
+        return self.next_ack_requested is not AckRequested.NONE
+
+    @property
     def is_eliminated(self) -> bool:
         """Whether its header asks that repeats are suppressed, or acknowledged (R-29)."""
         return self.semantics is not DeliverySemantics.BEST_EFFORT

@@ -90,12 +90,20 @@ class AckReceived(Word):
 
     detail: str | None = None
     is_from_to_party: bool = False
+    is_of_hop: bool = False
+    """The next MSH alone has it, and the To Party was asked, too (`ebms-2.0`): only a message that
+    is under way hears of it."""
 
 
 class PongReceived(Word):
     """The partner answered the Ping that was sent before the message (level 2)."""
 
     is_available: bool
+    cannot_be_asked: bool = False
+    """It has no Ping (`ebms-2.0`): what was to be asked is taken for granted."""
+
+
+CANNOT_BE_ASKED = "the partner answers, and cannot be asked"
 
 
 class CancelConfirmed(Word):

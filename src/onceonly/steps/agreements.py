@@ -8,7 +8,7 @@ names must not contradict what was agreed, and what it leaves open is as agreed.
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from onceonly.message.agreement import Agreement
-from onceonly.message.cpa import CheckHeader, Demand
+from onceonly.message.cpa import AckActor, CheckHeader, Demand
 from onceonly.message.errors import ErrorCode, LocalError, RemoteError
 from onceonly.message.identity import PartyId
 from onceonly.message.instant import US_PER_S
@@ -195,9 +195,9 @@ class Agreements:
                 location=f"{HEADER}MessageHeader/eb:CPAId" if profile.has_cpa else "",
             )
         passed(Check.AGREEMENT)
-        _check_ids(message.from_ids, agreement.their_ids, "From")
+        _check_ids(message.from_ids, agreement.their_ids, "From", profile)
         passed(Check.FROM)
-        _check_ids(message.to_ids, agreement.our_ids, "To")
+        _check_ids(message.to_ids, agreement.our_ids, "To", profile)
         passed(Check.TO)
         if profile is not agreement.profile:
             raise RemoteError(
@@ -262,13 +262,19 @@ def _is_between(agreement: Agreement, message: Message) -> bool:
     )
 
 
-def _check_ids(named: Sequence[PartyId], agreed: Sequence[PartyId], element: str) -> None:
+def _check_ids(
+    named: Sequence[PartyId], agreed: Sequence[PartyId], element: str, profile: Profile
+) -> None:
+    # The CPA was found by its own name, so that a party that is not in it contradicts it.
+    code = ErrorCode.INCONSISTENT if profile.has_cpa else ErrorCode.VALUE_NOT_RECOGNIZED
+    location = f"{HEADER}MessageHeader/eb:{element}/eb:PartyId" if profile.has_cpa else ""
     for party in named:
         if party not in agreed:
             raise RemoteError(
-                ErrorCode.VALUE_NOT_RECOGNIZED,
+                code,
                 f"{element} PartyId {quoted(str(party))} is not in the agreement; expected is"
                 f" {' or '.join(quoted(str(one)) for one in agreed)}",
+                location=location,
             )
 
 
@@ -289,6 +295,7 @@ def _terms_of(message: Message, hop: RoutingHeader | None, agreement: Agreement)
     if not agreement.profile.header_has_parameters:
         return agreed if semantics is agreed.semantics else changed(agreed, semantics=semantics)
     ack_requested = _ack_requested_of(message, hop) or AckRequested.NONE
+    _check_next(message, agreement)
     if ack_requested is AckRequested.SIGNED:
         raise RemoteError(ErrorCode.NOT_SUPPORTED, _UNSIGNED, location=f"{HEADER}AckRequested")
     return changed(
@@ -332,8 +339,11 @@ def _check_wishes(message: Message, agreement: Agreement) -> None:
     word = terms.header_semantics
     eliminates = terms.eliminates_duplicates if demand is None else demand is Demand.ALWAYS
     is_eliminated = None if demand is Demand.PER_MESSAGE else message.duplicate_elimination
+    is_acknowledged = word is DeliverySemantics.ONCE_AND_ONLY_ONCE
+    is_by_next = agreement.cpa.ack_actor is AckActor.NEXT_MSH
+    wants_ack = message.wants_next_ack if is_by_next else message.wants_ack
     wishes = (
-        ("AckRequested", message.wants_ack, word is DeliverySemantics.ONCE_AND_ONLY_ONCE),
+        ("AckRequested", wants_ack, is_acknowledged),
         ("DuplicateElimination", is_eliminated, eliminates),
     )
     for name, is_there, is_agreed in wishes:
@@ -344,6 +354,20 @@ def _check_wishes(message: Message, agreement: Agreement) -> None:
                 f" header {'with' if is_agreed else 'without'} it",
                 location=f"{HEADER}{'MessageHeader/eb:' if name != 'AckRequested' else ''}{name}",
             )
+
+
+def _check_next(message: Message, agreement: Agreement) -> None:
+    """Raise `RemoteError` if the header asks the next MSH where that was not agreed."""
+    location = f"{HEADER}AckRequested"
+    if message.next_ack_requested is AckRequested.SIGNED:
+        raise RemoteError(ErrorCode.NOT_SUPPORTED, _UNSIGNED, location=location)
+    if message.wants_next_ack and agreement.cpa.ack_actor is AckActor.TO_PARTY_MSH:
+        raise RemoteError(
+            ErrorCode.NOT_SUPPORTED,
+            "AckRequested is there for the next MSH, which was not agreed; expected is one for the"
+            ' To Party alone, or ack_actor "both" or "nextMSH" in the agreement',
+            location=location,
+        )
 
 
 def _wished_mode_of(message: Message, agreed: DeliveryTerms) -> SyncReplyMode:

@@ -33,7 +33,7 @@ from onceonly.protocol.receiving import Arrival, Case, InboundStatus, Reception
 from onceonly.steps import verdicts
 from onceonly.steps.agreements import AdmittedMessage
 from onceonly.steps.authority import Caller
-from onceonly.steps.cpa import check_valid
+from onceonly.steps.cpa import HEADER, check_valid
 from onceonly.steps.ground import Ground
 from onceonly.steps.handing_over import Debt, wants_receipt
 from onceonly.steps.known import find_known, stamp_of
@@ -85,6 +85,19 @@ class ArrivalVerdict(Released):
     response: Stored | None = None
     awaits_response: bool = False
     """Its caller waits for the application's response, which carries the acknowledgement."""
+
+
+_AT = f"{HEADER}MessageHeader/eb:MessageData/eb:"
+_LOCATIONS = {
+    Case.EXPIRED: f"{_AT}TimeToLive",
+    Case.TOO_OLD: f"{_AT}Timestamp",
+    Case.AHEAD: f"{_AT}Timestamp",
+}
+
+
+def located(answer: Answer, case: Case) -> Answer:
+    """The answer with the place in the header that it is about, for profiles that can say it."""
+    return changed(answer, location=answer.location or _LOCATIONS.get(case, ""))
 
 
 def store(
@@ -185,7 +198,7 @@ def arrival_of(received: Received, mode: SyncReplyMode) -> Arrival:
     return Arrival(
         message.message_id,
         received.digests.payloads,
-        message.wants_ack,
+        message.wants_ack or message.wants_next_ack,
         message.timestamp_at,
         admitted.sequence_number,
         message.time_to_live_at,

@@ -10,7 +10,7 @@ from onceonly.message.agreement import Agreement
 from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.event import Event
 from onceonly.message.identity import MessageKey, PartyId, is_uri
-from onceonly.message.message import AcknowledgmentElement, AckRequested, RoutingHeader
+from onceonly.message.message import AcknowledgmentElement, AckRequested, Actor, RoutingHeader
 from onceonly.message.package import Package
 from onceonly.message.profile import Profile
 from onceonly.message.signals import (
@@ -85,8 +85,16 @@ def hop_of_rejection(house: House, about: About, agreement: Agreement) -> Hop:
         about.agreement_id or agreement.name_on_wire,
         about.conversation_id or "unknown",
         agreement.our_ids,
-        about.from_ids or agreement.their_ids,
+        about.from_ids if _is_partner(about, agreement) else agreement.their_ids,
     )
+
+
+def _is_partner(about: About, agreement: Agreement) -> bool:
+    """Whether the refused package names its sender as the agreement does (E2-22).
+
+    Where it names somebody else, the agreement's partner is told under its own names.
+    """
+    return bool(about.from_ids) and all(one in agreement.their_ids for one in about.from_ids)
 
 
 def hop_to_stranger(house: House, about: About) -> Hop:
@@ -109,13 +117,17 @@ def acknowledgment(
     """The acknowledgement of a stored message, encoded; it answers every repeat (R-03)."""
     hop = hop_back(admitted)
     header = signal_header(ground, hop, admitted.message.message_id)
-    element = None
+    element = next_element = None
     # Seed 001 §1.3.3.1: if ackRequested is Signed or Unsigned; Signed was refused before.
     if admitted.terms.ack_requested is not AckRequested.NONE:
         element = AcknowledgmentElement(
             timestamp_at=ground.now.at, from_ids=admitted.agreement.our_ids
         )
-    return encoded(ground, Acknowledgment(header, element, status), hop)
+    if admitted.message.wants_next_ack:
+        # The To Party's MSH is the next one as well, and speaks once for each (`ebms2.md` §6).
+        next_element = AcknowledgmentElement(timestamp_at=ground.now.at, actor=Actor.NEXT_MSH)
+    signal = Acknowledgment(header, element, status, next_element=next_element)
+    return encoded(ground, signal, hop)
 
 
 def receipt(ground: Ground, hop: Hop, message_id: str, our_ids: tuple[PartyId, ...]) -> Package:

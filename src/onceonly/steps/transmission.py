@@ -1,7 +1,8 @@
 """What a transmission consists of: the package of the first one, and where each one goes."""
 
 from onceonly.message.agreement import Agreement, Route
-from onceonly.message.message import Message, RoutingHeader
+from onceonly.message.cpa import AckActor
+from onceonly.message.message import AckRequested, Message, RoutingHeader
 from onceonly.message.package import Package
 from onceonly.message.profile import Profile
 from onceonly.message.word import changed
@@ -20,10 +21,13 @@ def first_package(ground: Ground, message: Message, sequence_number: int | None)
     made_at = made_after(message, ground.now.at)
     message = called_on_wire(message, agreement)
     if agreement.profile.acknowledges_on_request:
+        asked, actor = agreement.terms.ack_requested, agreement.cpa.ack_actor
+        nobody = AckRequested.NONE
         message = changed(
             message,
             duplicate_elimination=agreement.terms.eliminates_duplicates,
-            ack_requested=agreement.terms.ack_requested,
+            ack_requested=nobody if actor is AckActor.NEXT_MSH else asked,
+            next_ack_requested=nobody if actor is AckActor.TO_PARTY_MSH else asked,
         )
     token = ground.token(f"package {message.message_id}")
     return encode(

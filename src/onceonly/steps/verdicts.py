@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from onceonly.journal.record import Record
 from onceonly.message.agreement import Agreement
+from onceonly.message.cpa import AckActor
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey, Pair, PartyId
 from onceonly.message.message import Message
@@ -50,15 +51,35 @@ def take_acknowledgment(
     entry = find_acknowledged(txn, ground.house, signal, profile, caller)
     if entry is None:
         return None
+    agreement = ground.house.agreement(entry.agreement_id)
+    if is_of_hop_alone(signal, agreement):
+        return _note_next(txn, ground, entry, agreement)
     work = []
     # A receipt alone also shows that the message arrived (seed 001 §2.1.1.2).
     if not signal.is_receipt or entry.state.status in HEARS_RECEIPTS:
         event = AckReceived(_detail(signal), is_from_to_party=signal.is_receipt)
         work.append(MessageWork(entry.message_id, event))
     if signal.is_receipt:
-        agreement = ground.house.agreement(entry.agreement_id)
         received = Journal(Event.RECEIPT_RECEIVED)
         txn.append((row_to_partner(ground, agreement, entry.message_id, received),))
+    return sending.run(txn, ground, work, entry=entry)
+
+
+def is_of_hop_alone(signal: Acknowledgment, agreement: Agreement) -> bool:
+    """Whether the next MSH alone speaks, and the To Party was asked as well (R-32)."""
+    is_of_hop = signal.element is None and signal.next_element is not None
+    return is_of_hop and agreement.cpa.ack_actor is AckActor.BOTH
+
+
+def _note_next(
+    txn: Transaction, ground: Ground, entry: OutboundEntry, agreement: Agreement
+) -> Leaving:
+    """The next MSH has it: the wait for the To Party begins again, and nothing is acknowledged."""
+    taken = Journal(Event.HOP_ACK_RECEIVED, attempt=entry.state.attempt)
+    txn.append((row_to_partner(ground, agreement, entry.message_id, taken),))
+    is_waiting = entry.state.status is OutboundStatus.SENDING
+    event = AckReceived(is_of_hop=True)
+    work = (MessageWork(entry.message_id, event),) if is_waiting else ()
     return sending.run(txn, ground, work, entry=entry)
 
 
@@ -180,8 +201,9 @@ def is_acknowledged_by_partner(signal: Acknowledgment, agreement: Agreement) -> 
     that the application has the message, so only the To Party can give it, whoever brings it.
     """
     if signal.element is None:
-        # The next MSH speaks for its hop only (R-32).
-        return signal.next_element is None
+        # The next MSH speaks for its hop only, and only if it was asked (R-32).
+        was_asked = agreement.cpa.ack_actor is not AckActor.TO_PARTY_MSH
+        return signal.next_element is None or was_asked
     if agreement.terms.intermediary is Intermediary.ACCEPT and not signal.is_receipt:
         return True
     return _are_names_of_partner(signal.element.from_ids, agreement)

@@ -27,7 +27,7 @@ from onceonly.protocol.effects import Answer, Journal
 from onceonly.protocol.events import Outcome, Transmission
 from onceonly.protocol.receiving import Case, InboundStatus
 from onceonly.steps import arrival
-from onceonly.steps.arrival import ArrivalVerdict, Received, Stored, find_response
+from onceonly.steps.arrival import ArrivalVerdict, Received, Stored, find_response, located
 from onceonly.steps.ground import Ground
 from onceonly.steps.signals import error, error_sent, hop_back
 from onceonly.store.contract.conditions import StoreFull
@@ -88,7 +88,7 @@ class Arrivals:
     async def _answer(self, received: Received, verdict: ArrivalVerdict) -> TransportAnswer:
         for effect in verdict.effects:
             if isinstance(effect, Answer):
-                return await self._refuse(received, effect)
+                return await self._refuse(received, located(effect, verdict.case))
         if verdict.awaits_response:
             return await self._await_response(received, self._replies.find(received.key))
         if verdict.case is Case.IN_WORK and received.is_answered_at_once:

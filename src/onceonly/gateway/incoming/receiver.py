@@ -283,6 +283,7 @@ class Receiver:
                 self._relay.pass_receipt(signal)
         else:
             fits = await self._take_error(signal, profile, caller)
+            fits = fits or await self._inquiries.take_refusal(signal, profile, caller)
         return fits or await self._relay.take_signal(signal, profile, caller)
 
     async def _take_acknowledgment(

@@ -24,6 +24,7 @@ _BY_PHASE: dict[str, tuple[Event, ...]] = {
         Event.ACK_RECEIVED,
         Event.LATE_ACK_RECEIVED,
         Event.REPEATED_ACK_RECEIVED,
+        Event.HOP_ACK_RECEIVED,
         Event.ORPHAN_ACK_RECEIVED,
         Event.SENT,
     ),
