@@ -229,13 +229,13 @@ WAITS = (
     return changed(state, due_ns=schedule.put_off_ns(due_ns, sent.retry_after_s, now)), ()
 
 
-def _was_all\
+def wait_anew\
 """,
             """\
     return state, ()
 
 
-def _was_all\
+def wait_anew\
 """,
         ),
     ),
