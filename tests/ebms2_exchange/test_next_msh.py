@@ -28,7 +28,6 @@ def actors(heard: Heard, name: str) -> list[str | None]:
 
 
 @pytest.mark.statement("E2-109")
-@pytest.mark.statement("E2-83")
 @pytest.mark.parametrize(
     ("asked", "acknowledged"),
     [

@@ -30,7 +30,6 @@ async def test_a_pong_is_the_answer_where_that_is_awaited(tmp_path):
         assert not peer.has_unheard()
 
 
-@pytest.mark.statement("E2-91")
 async def test_an_answer_to_a_question_asks_for_nothing(tmp_path):
     """Neither of them has AckRequested, which would never end."""
     async with with_peer(tmp_path) as (_, peer):
