@@ -2,7 +2,7 @@
 
 from onceonly.message.agreement import Agreement, Route
 from onceonly.message.cpa import AckActor
-from onceonly.message.message import AckRequested, Message, RoutingHeader
+from onceonly.message.message import AckRequested, Message, MessageOrder, RoutingHeader
 from onceonly.message.package import Package
 from onceonly.message.profile import Profile
 from onceonly.message.word import changed
@@ -15,7 +15,12 @@ Headers = tuple[tuple[str, str], ...]
 """Names and values."""
 
 
-def first_package(ground: Ground, message: Message, sequence_number: int | None) -> Package:
+def first_package(
+    ground: Ground,
+    message: Message,
+    sequence_number: int | None,
+    order: MessageOrder | None = None,
+) -> Package:
     """The package of the first transmission; every resend has the same bytes (R-04)."""
     agreement = ground.house.agreement(message.agreement_id)
     made_at = made_after(message, ground.now.at)
@@ -28,6 +33,7 @@ def first_package(ground: Ground, message: Message, sequence_number: int | None)
             duplicate_elimination=agreement.terms.eliminates_duplicates,
             ack_requested=nobody if actor is AckActor.NEXT_MSH else asked,
             next_ack_requested=nobody if actor is AckActor.TO_PARTY_MSH else asked,
+            order=order,
         )
     token = ground.token(f"package {message.message_id}")
     return encode(
