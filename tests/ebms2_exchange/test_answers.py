@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from packages import Parcel
 from peer_ebms2 import (
     ACK_REQUESTED,
     MSH,
@@ -198,6 +199,37 @@ async def test_a_body_that_is_no_package_beside_a_success_changes_nothing(tmp_pa
         assert (await gateway.get(f"/v1/messages/{message_id}"))["state"] == "sending"
         await peer.say_acknowledgment(message_id)
         await gateway.until_state(message_id, "acknowledged")
+
+
+@pytest.mark.parametrize("status", [200, 202, 204])
+async def test_what_was_taken_is_answered_by_the_agreed_status(tmp_path, status):
+    """Without a body; its acknowledgement comes by itself, also for a repeat."""
+    async with with_peer(tmp_path, answer_status=status) as (_, peer):
+        parcel = peer.parcel(M)
+        for _ in range(2):
+            reply = await peer.post(parcel)
+            assert (reply.status, reply.body) == (status, b"")
+            await peer.hear("Acknowledgment")
+
+
+async def test_a_message_without_payload_has_a_frame_where_that_is_agreed(tmp_path):
+    async with with_peer(tmp_path, plain_when_empty=False) as (gateway, peer):
+        await submit(gateway, peer.party, b"", **ORDERING)
+        message = await peer.hear("NewOrder")
+        assert message.headers["content-type"].startswith('multipart/related; type="text/xml"')
+
+
+async def test_names_may_have_blanks_inside(tmp_path):
+    """CPAId and ConversationId alone; both come back in the acknowledgement."""
+    async with with_peer(tmp_path, cpa_id="CPA of A and B") as (gateway, peer):
+        conversation = ("<eb:ConversationId>conv-1<", "<eb:ConversationId>our talk of May<")
+        usual = peer.parcel(M, agreement="CPA of A and B")
+        body = usual.body.replace(*map(str.encode, conversation))
+        await peer.post(Parcel(usual.content_type, body))
+        ack = await peer.hear("Acknowledgment")
+        assert ack.text("CPAId") == "CPA of A and B"
+        assert ack.text("ConversationId") == "our talk of May"
+        await gateway.until_handed_over(M)
 
 
 # --- SyncReply -----------------------------------------------------------------------------------

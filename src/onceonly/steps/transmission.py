@@ -42,6 +42,7 @@ def first_package(
         profile=agreement.profile,
         boundary=boundary_for(token),
         root_content_id=f"header-{token}",
+        is_always_framed=not agreement.cpa.is_plain_when_empty,
     )
 
 

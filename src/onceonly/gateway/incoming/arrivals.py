@@ -34,7 +34,10 @@ from onceonly.store.contract.conditions import StoreFull
 from onceonly.store.contract.store import Transaction
 from onceonly.transport.transport import Answer as TransportAnswer
 
-TAKEN = TransportAnswer(204)
+
+def taken_by(received: Received) -> TransportAnswer:
+    """The answer of a transport that took the message, and says nothing more (`answer_status`)."""
+    return TransportAnswer(received.admitted.agreement.cpa.answer_status)
 
 
 class Arrivals:
@@ -96,8 +99,8 @@ class Arrivals:
         if verdict.response is not None:
             return await self._respond(received, verdict.response)
         if verdict.case is Case.COLLISION:
-            return changed(TAKEN, error=ErrorCode.SECURITY_FAILURE.value)
-        return TAKEN
+            return changed(taken_by(received), error=ErrorCode.SECURITY_FAILURE.value)
+        return taken_by(received)
 
     def repeat_response(self, agreement: Agreement, key: MessageKey) -> bool:
         """Answer a damaged copy that names its message as any other copy (R-46).
@@ -139,7 +142,7 @@ class Arrivals:
             await self._hand_overs.acknowledge_in_answer(received.debt)
             return answer_with(received.admitted.agreement, SignalAction.ACKNOWLEDGMENT, response)
         self._hand_overs.acknowledge(received.debt, self._sender_of(received, response))
-        return TAKEN
+        return taken_by(received)
 
     async def _read_response(self, received: Received, message_id: str) -> TransportAnswer | None:
         """Our business response once more, as the answer; None if it is too long, or over."""
@@ -171,7 +174,7 @@ class Arrivals:
         code, reason = answer.code.value, answer.description
         if not received.mode.has_signals:
             self._tasks.start(self._errors.send_error(admitted, answer))
-            return changed(TAKEN, error=code, reason=reason)
+            return changed(taken_by(received), error=code, reason=reason)
         ground = self._desk.ground()
         package = error(ground, hop_back(admitted), received.key.message_id, answer)
         await self._note(received, error_sent(answer, IN_THE_ANSWER))
@@ -208,16 +211,16 @@ class Arrivals:
         A response that was submitted meanwhile answers as it answers every repeat.
         """
         if not received.admitted.message.wants_ack:
-            return TAKEN
+            return taken_by(received)
         if not (received.is_answered_at_once and received.mode.has_signals):
             await self._acknowledge_anew(received)
-            return TAKEN
+            return taken_by(received)
         await self._desk.persist(
             lambda txn, ground: arrival.acknowledge_anew(txn, ground, received)
         )
         agreement = received.admitted.agreement
         response = find_response(self._desk.snapshot(), agreement, received.key)
-        return TAKEN if response is None else await self._respond(received, response)
+        return taken_by(received) if response is None else await self._respond(received, response)
 
     async def _note_answered(self, received: Received) -> None:
         if received.admitted.message.wants_ack:
