@@ -233,6 +233,17 @@ class Agreements:
         return admitted
 
 
+def refuse_dropped(agreement: Agreement, dropped_parts: int) -> None:
+    """Raise `RemoteError` for parts that no Manifest names, where the agreement is strict (P7)."""
+    if dropped_parts and agreement.cpa.has_strict_parts:
+        raise RemoteError(
+            ErrorCode.MIME_PROBLEM,
+            f"{dropped_parts} parts are there that the Manifest does not name; expected are those"
+            " alone that it names, by strict_parts of the agreement",
+            location="//SOAP:Body/eb:Manifest",
+        )
+
+
 def refuse_signed(element: AcknowledgmentElement | None) -> None:
     """Raise `RemoteError` if the element claims a signature, which nobody here can check.
 

@@ -45,6 +45,8 @@ class Hop(Word):
     conversation_id: str
     our_ids: tuple[PartyId, ...] = ()
     their_ids: tuple[PartyId, ...] = ()
+    our_role: str | None = None
+    their_role: str | None = None
 
 
 def hop_back(admitted: AdmittedMessage) -> Hop:
@@ -58,6 +60,7 @@ def hop_back(admitted: AdmittedMessage) -> Hop:
         message.conversation_id,
         message.to_ids,
         message.from_ids,
+        *_roles_of(admitted.agreement),
     )
 
 
@@ -71,7 +74,14 @@ def hop_to(house: House, agreement: Agreement, conversation_id: str) -> Hop:
         conversation_id,
         agreement.our_ids,
         agreement.their_ids,
+        *_roles_of(agreement),
     )
+
+
+def _roles_of(agreement: Agreement) -> tuple[str | None, str | None]:
+    """Ours and the partner's, if signals are to say them."""
+    cpa = agreement.cpa
+    return (cpa.role, cpa.partner_role) if cpa.has_roles_on_signals else (None, None)
 
 
 def hop_of_rejection(house: House, about: About, agreement: Agreement) -> Hop:
@@ -86,6 +96,7 @@ def hop_of_rejection(house: House, about: About, agreement: Agreement) -> Hop:
         about.conversation_id or "unknown",
         agreement.our_ids,
         about.from_ids if _is_partner(about, agreement) else agreement.their_ids,
+        *_roles_of(agreement),
     )
 
 
@@ -174,6 +185,8 @@ def signal_header(
         conversation_id=hop.conversation_id,
         timestamp_at=ground.now.at,
         ref_to_message_id=ref_to_message_id,
+        from_role=hop.our_role,
+        to_role=hop.their_role,
     )
 
 

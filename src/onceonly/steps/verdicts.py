@@ -233,12 +233,15 @@ def error_received(entry: ErrorEntry) -> ErrorReceived:
 
 
 def _are_names_of_partner(parties: Sequence[PartyId], agreement: Agreement) -> bool:
-    """Whether each is one of the partner's PartyIds, or a URI of its MSH."""
-    for name in map(str, parties):
-        is_uri = name in (agreement.receiver_uri, agreement.send_to)
-        if not is_uri and all(name != str(party) for party in agreement.their_ids):
-            return False
-    return True
+    """Whether each is one of the partner's PartyIds, or a URI of its MSH.
+
+    Some products write one fixed type into their signals, so an agreement may ask for the values
+    alone; whose caller it is, is asked as ever (IR-26).
+    """
+    theirs = set(map(str, agreement.their_ids)) | {agreement.receiver_uri, agreement.send_to}
+    values = {one.value for one in agreement.their_ids}
+    is_lenient = agreement.cpa.has_lenient_signal_parties
+    return all(str(one) in theirs or (is_lenient and one.value in values) for one in parties)
 
 
 def _name_on_wire(snapshot: Snapshot, entry: OutboundEntry, agreement: Agreement) -> str:

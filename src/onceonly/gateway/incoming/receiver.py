@@ -41,7 +41,7 @@ from onceonly.message.signals import (
 from onceonly.message.word import changed
 from onceonly.protocol.events import Outcome
 from onceonly.steps.admission import admit
-from onceonly.steps.agreements import AdmittedMessage, refuse_signed
+from onceonly.steps.agreements import AdmittedMessage, refuse_dropped, refuse_signed
 from onceonly.steps.arrival import Received
 from onceonly.steps.authority import (
     Answered,
@@ -232,6 +232,7 @@ class Receiver:
         if isinstance(admitted, Route):
             return await self._relay.take_message(admitted, envelope, sinks, caller)
         assert admitted is not None, "a message is admitted or refused"
+        refuse_dropped(admitted.agreement, envelope.dropped_parts)
         message = changed(admitted.message, payloads=content.payloads)
         digests = digests_of(content, envelope.profile)
         received = await self._keep(changed(admitted, message=message), digests, sinks, caller)
