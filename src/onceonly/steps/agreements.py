@@ -8,7 +8,7 @@ names must not contradict what was agreed, and what it leaves open is as agreed.
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from onceonly.message.agreement import Agreement
-from onceonly.message.cpa import CheckHeader, Demand
+from onceonly.message.cpa import AckActor, CheckHeader, Demand
 from onceonly.message.errors import ErrorCode, LocalError, RemoteError
 from onceonly.message.identity import PartyId
 from onceonly.message.instant import US_PER_S
@@ -243,6 +243,17 @@ class Agreements:
         return admitted
 
 
+def refuse_dropped(agreement: Agreement, dropped_parts: int) -> None:
+    """Raise `RemoteError` for parts that no Manifest names, where the agreement is strict (P7)."""
+    if dropped_parts and agreement.cpa.has_strict_parts:
+        raise RemoteError(
+            ErrorCode.MIME_PROBLEM,
+            f"{dropped_parts} parts are there that the Manifest does not name; expected are those"
+            " alone that it names, by strict_parts of the agreement",
+            location="//SOAP:Body/eb:Manifest",
+        )
+
+
 def refuse_signed(element: AcknowledgmentElement | None, profile: Profile) -> None:
     """Raise `RemoteError` if the element claims a signature, which nobody here can check.
 
@@ -311,6 +322,7 @@ def _terms_of(message: Message, hop: RoutingHeader | None, agreement: Agreement)
         return agreed if semantics is agreed.semantics else changed(agreed, semantics=semantics)
     _check_order(message, agreement)
     ack_requested = _ack_requested_of(message, hop) or AckRequested.NONE
+    _check_next(message, agreement)
     if ack_requested is AckRequested.SIGNED:
         _refuse_unsignable(agreement)
     if agreement.profile.has_signatures and agreement.cpa.check_header is CheckHeader.STRICT:
@@ -406,8 +418,11 @@ def _check_wishes(message: Message, agreement: Agreement) -> None:
     word = terms.header_semantics
     eliminates = terms.eliminates_duplicates if demand is None else demand is Demand.ALWAYS
     is_eliminated = None if demand is Demand.PER_MESSAGE else message.duplicate_elimination
+    is_acknowledged = word is DeliverySemantics.ONCE_AND_ONLY_ONCE
+    is_by_next = agreement.cpa.ack_actor is AckActor.NEXT_MSH
+    wants_ack = message.wants_next_ack if is_by_next else message.wants_ack
     wishes = (
-        ("AckRequested", message.wants_ack, word is DeliverySemantics.ONCE_AND_ONLY_ONCE),
+        ("AckRequested", wants_ack, is_acknowledged),
         ("DuplicateElimination", is_eliminated, eliminates),
     )
     for name, is_there, is_agreed in wishes:
@@ -418,6 +433,20 @@ def _check_wishes(message: Message, agreement: Agreement) -> None:
                 f" header {'with' if is_agreed else 'without'} it",
                 location=f"{HEADER}{'MessageHeader/eb:' if name != 'AckRequested' else ''}{name}",
             )
+
+
+def _check_next(message: Message, agreement: Agreement) -> None:
+    """Raise `RemoteError` if the header asks the next MSH where that was not agreed."""
+    location = f"{HEADER}AckRequested"
+    if message.next_ack_requested is AckRequested.SIGNED:
+        raise RemoteError(ErrorCode.NOT_SUPPORTED, _UNSIGNED, location=location)
+    if message.wants_next_ack and agreement.cpa.ack_actor is AckActor.TO_PARTY_MSH:
+        raise RemoteError(
+            ErrorCode.NOT_SUPPORTED,
+            "AckRequested is there for the next MSH, which was not agreed; expected is one for the"
+            ' To Party alone, or ack_actor "both" or "nextMSH" in the agreement',
+            location=location,
+        )
 
 
 def _wished_mode_of(message: Message, agreed: DeliveryTerms) -> SyncReplyMode:

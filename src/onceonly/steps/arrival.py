@@ -34,7 +34,7 @@ from onceonly.protocol.receiving import Arrival, Case, InboundStatus, Reception
 from onceonly.steps import evidence, holding, verdicts
 from onceonly.steps.agreements import ORDER_LOCATION, AdmittedMessage
 from onceonly.steps.authority import Caller
-from onceonly.steps.cpa import check_valid
+from onceonly.steps.cpa import HEADER, check_valid
 from onceonly.steps.ground import Ground
 from onceonly.steps.handing_over import Debt, wants_receipt
 from onceonly.steps.known import find_known, stamp_of
@@ -71,6 +71,12 @@ class Received(Word):
         return self.admitted.message.key
 
     @property
+    def is_answered_at_once(self) -> bool:
+        """Whether its caller gets in the answer of the transport whatever there is to say."""
+        at_once = self.admitted.agreement.profile.answers_at_once
+        return at_once and self.mode is not SyncReplyMode.NONE
+
+    @property
     def debt(self) -> Debt:
         """What the hand-over has to know about the message."""
         receipt = hop_back(self.admitted) if wants_receipt(self.admitted.message) else None
@@ -85,6 +91,19 @@ class ArrivalVerdict(Released):
     response: Stored | None = None
     awaits_response: bool = False
     """Its caller waits for the application's response, which carries the acknowledgement."""
+
+
+_AT = f"{HEADER}MessageHeader/eb:MessageData/eb:"
+_LOCATIONS = {
+    Case.EXPIRED: f"{_AT}TimeToLive",
+    Case.TOO_OLD: f"{_AT}Timestamp",
+    Case.AHEAD: f"{_AT}Timestamp",
+}
+
+
+def located(answer: Answer, case: Case) -> Answer:
+    """The answer with the place in the header that it is about, for profiles that can say it."""
+    return changed(answer, location=answer.location or _LOCATIONS.get(case, ""))
 
 
 def store(
@@ -167,12 +186,19 @@ def find_response(snapshot: Snapshot, agreement: Agreement, key: MessageKey) -> 
     except KeyError:
         acknowledged = None
     is_most_recent = agreement.terms.response_choice is ResponseChoice.MOST_RECENT
-    if not agreement.profile.response_acknowledges or (
-        acknowledged is not None and not is_most_recent
-    ):
+    acknowledges = agreement.profile.response_acknowledges
+    if acknowledged is not None and not (acknowledges and is_most_recent):
         return acknowledged
     response = snapshot.find_response(key.message_id, key.from_party, is_most_recent=is_most_recent)
+    if response is not None and not (acknowledges or _carries_acknowledgment(snapshot, response)):
+        return None
     return response or acknowledged
+
+
+def _carries_acknowledgment(snapshot: Snapshot, message_id: str) -> bool:
+    """Whether our business response acknowledges its request, by an element of its own."""
+    view = snapshot.find_outbound_view(message_id)
+    return view is not None and view.message.acknowledgment is not None
 
 
 def arrival_of(received: Received, mode: SyncReplyMode) -> Arrival:
@@ -182,7 +208,7 @@ def arrival_of(received: Received, mode: SyncReplyMode) -> Arrival:
     return Arrival(
         message.message_id,
         received.digests.payloads,
-        message.wants_ack,
+        message.wants_ack or message.wants_next_ack,
         message.timestamp_at,
         admitted.sequence_number,
         message.time_to_live_at,
@@ -253,7 +279,7 @@ def _keep(
         response,
         # A signed acknowledgement is a package of its own, and no part of a response.
         received.mode.has_response
-        and terms.is_acknowledged
+        and (terms.is_acknowledged or received.is_answered_at_once)
         and terms.ack_requested is not AckRequested.SIGNED,
         leaving=verdicts.respond(txn, ground, message, received.caller, received.attested),
     )

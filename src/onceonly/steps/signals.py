@@ -13,6 +13,7 @@ from onceonly.message.identity import MessageKey, PartyId, is_uri
 from onceonly.message.message import (
     AcknowledgmentElement,
     AckRequested,
+    Actor,
     RoutingHeader,
     SignedReference,
 )
@@ -53,6 +54,8 @@ class Hop(Word):
     our_ids: tuple[PartyId, ...] = ()
     their_ids: tuple[PartyId, ...] = ()
     signing: SigningTerms = SigningTerms()
+    our_role: str | None = None
+    their_role: str | None = None
 
 
 def hop_back(admitted: AdmittedMessage) -> Hop:
@@ -67,6 +70,7 @@ def hop_back(admitted: AdmittedMessage) -> Hop:
         message.to_ids,
         message.from_ids,
         admitted.agreement.signing,
+        *_roles_of(admitted.agreement),
     )
 
 
@@ -81,7 +85,14 @@ def hop_to(house: House, agreement: Agreement, conversation_id: str) -> Hop:
         agreement.our_ids,
         agreement.their_ids,
         agreement.signing,
+        *_roles_of(agreement),
     )
+
+
+def _roles_of(agreement: Agreement) -> tuple[str | None, str | None]:
+    """Ours and the partner's, if signals are to say them."""
+    cpa = agreement.cpa
+    return (cpa.role, cpa.partner_role) if cpa.has_roles_on_signals else (None, None)
 
 
 def hop_of_rejection(house: House, about: About, agreement: Agreement) -> Hop:
@@ -95,8 +106,31 @@ def hop_of_rejection(house: House, about: About, agreement: Agreement) -> Hop:
         about.agreement_id or agreement.name_on_wire,
         about.conversation_id or "unknown",
         agreement.our_ids,
-        about.from_ids or agreement.their_ids,
+        about.from_ids if _is_partner(about, agreement) else agreement.their_ids,
         agreement.signing,
+        *_roles_of(agreement),
+    )
+
+
+def _is_partner(about: About, agreement: Agreement) -> bool:
+    """Whether the refused package names its sender as the agreement does (E2-22).
+
+    Where it names somebody else, the agreement's partner is told under its own names.
+    """
+    return bool(about.from_ids) and all(one in agreement.their_ids for one in about.from_ids)
+
+
+def hop_to_stranger(house: House, about: About) -> Hop:
+    """Where the error goes whose receiver no agreement names: back on the same connection."""
+    assert about.profile is not None, "its document said that it waits"
+    return Hop(
+        house.uri,
+        house.uri,
+        about.profile,
+        about.agreement_id or "unknown",
+        about.conversation_id or "unknown",
+        house.party,
+        about.from_ids,
     )
 
 
@@ -113,7 +147,7 @@ def acknowledgment(
     """
     hop = hop_back(admitted)
     header = signal_header(ground, hop, admitted.message.message_id)
-    element = None
+    element = next_element = None
     # Seed 001 §1.3.3.1: if ackRequested is Signed or Unsigned.
     is_signed = admitted.terms.ack_requested is AckRequested.SIGNED
     if admitted.terms.ack_requested is not AckRequested.NONE:
@@ -122,7 +156,10 @@ def acknowledgment(
             from_ids=admitted.agreement.our_ids,
             references=references if is_signed else (),
         )
-    content = Acknowledgment(header, element, status)
+    if admitted.message.wants_next_ack:
+        # The To Party's MSH is the next one as well, and speaks once for each (`ebms2.md` §6).
+        next_element = AcknowledgmentElement(timestamp_at=ground.now.at, actor=Actor.NEXT_MSH)
+    content = Acknowledgment(header, element, status, next_element=next_element)
     return encoded(ground, content, hop, is_signed=is_signed)
 
 
@@ -170,6 +207,8 @@ def signal_header(
         conversation_id=hop.conversation_id,
         timestamp_at=ground.now.at,
         ref_to_message_id=ref_to_message_id,
+        from_role=hop.our_role,
+        to_role=hop.their_role,
     )
 
 

@@ -258,6 +258,7 @@ class Assembly:
                 ErrorCode.MIME_PROBLEM,
                 "a part that the Manifest does not name; expected is one of"
                 f" {quoted(', '.join(document.labels) or 'no payload at all')}",
+                location="//SOAP:Body/eb:Manifest",
             )
         if reference in self._documents:
             raise RemoteError(

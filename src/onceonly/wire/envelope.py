@@ -81,7 +81,7 @@ def boundary_for(token: str) -> str:
     return f"=_onceonly_{token}"
 
 
-def encode(
+def encode(  # noqa: PLR0913 - because each says something else of the frame
     content: Content,
     routing: RoutingHeader,
     *,
@@ -89,12 +89,14 @@ def encode(
     boundary: str,
     root_content_id: str,
     signing: EnvelopeSigning | None = None,
+    is_always_framed: bool = False,
 ) -> Package:
     """The package that carries `content` over one hop. Pure: same values give the same bytes.
 
     The payload bytes belong between the segments; `boundary` must not occur in them
-    (`boundary_for`). Timestamps are cut to milliseconds. Raises `LocalError`: InvalidText for text
-    that the wire cannot carry, SemanticsNotOnWire, ReservedService.
+    (`boundary_for`). A document without payloads has a MIME frame if its form has no other way, or
+    with `is_always_framed`. Timestamps are cut to milliseconds. Raises `LocalError`: InvalidText
+    for text that the wire cannot carry, SemanticsNotOnWire, ReservedService.
     """
     codec = codec_of(profile)
     text = codec.write(content, routing)
@@ -103,7 +105,7 @@ def encode(
         assert codec.sign is not None, "the profile has no signatures"
         text = codec.sign(text, payloads, signing)
     document = text.encode()
-    if codec.stands_alone and not payloads:
+    if codec.stands_alone and not payloads and not is_always_framed:
         return Package(_types_of(codec, codec.charset)[0], (document,))
     # No line of the document begins with two hyphens, so the boundary cannot occur in it.
     return _package(

@@ -24,5 +24,9 @@ TOY = Profile(
     has_failure_notices=False,
     has_signatures=False,
     has_accepting_intermediaries=False,
+    reads_every_answer=False,
+    answers_at_once=False,
+    soap_action=None,
+    signal_service="",
 )
 EDITION, EDITION_ATTRIBUTE = "7.0", "edition"

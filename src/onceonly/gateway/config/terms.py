@@ -213,7 +213,8 @@ def check_budget(table: Table, terms: DeliveryTerms) -> None:
     verdict_s = terms.verdict_after_s
     if verdict_s is None:
         return
-    verdict = f"timeout + retries x retry_interval = {verdict_s} s"
+    waits = "timeout + retries" if table["profile"].has_timeout else "(retries + 1)"
+    verdict = f"{waits} x retry_interval = {verdict_s} s"
     if terms.retries is not None and verdict_s > persist_s:
         table.refuse("persist_duration", f"is shorter than {verdict}")
     if terms.retries is not None and live_s is not None and verdict_s > live_s:

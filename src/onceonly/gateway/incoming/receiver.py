@@ -40,8 +40,9 @@ from onceonly.message.signals import (
     SoapFault,
 )
 from onceonly.message.word import changed
+from onceonly.protocol.events import Outcome
 from onceonly.steps.admission import admit
-from onceonly.steps.agreements import AdmittedMessage, refuse_signed
+from onceonly.steps.agreements import AdmittedMessage, refuse_dropped, refuse_signed
 from onceonly.steps.arrival import Received
 from onceonly.steps.authority import (
     Answered,
@@ -52,7 +53,7 @@ from onceonly.steps.authority import (
 )
 from onceonly.steps.rows import at_what_waits
 from onceonly.steps.signals import whole
-from onceonly.steps.signing import Heard, SignatureRefused, Unproven, attest
+from onceonly.steps.signing import Heard, Unproven, attest
 from onceonly.steps.verdicts import (
     find_acknowledged,
     find_spoken_of,
@@ -237,6 +238,7 @@ class Receiver:
         if isinstance(admitted, Route):
             return await self._relay.take_message(admitted, envelope, sinks, caller)
         assert admitted is not None, "a message is admitted or refused"
+        refuse_dropped(admitted.agreement, envelope.dropped_parts)
         # Before anything of it is kept, or looked up (R-30).
         attested = attest(envelope, admitted.agreement.signing)
         message = changed(admitted.message, payloads=content.payloads)
@@ -301,6 +303,7 @@ class Receiver:
                 self._relay.pass_receipt(signal)
         else:
             fits = await self._take_error(signal, profile, caller)
+            fits = fits or await self._inquiries.take_refusal(signal, profile, caller)
         return fits or await self._relay.take_signal(signal, profile, caller)
 
     async def _take_acknowledgment(
@@ -433,20 +436,32 @@ class Receiver:
         ration = STRANGERS if agreement is None else agreement.id
         for one in self._told(row, about, caller):
             await self._refusals.write(one, agreement_id=ration)
+        if agreement is not None and about is not None:
+            assert about.message_id is not None, "only what has a MessageId is answered"
+            key = MessageKey(agreement.their_party, agreement.our_party, about.message_id)
+            is_believed = agreement.signing.is_believed_unsigned
+            is_believed = is_believed and not isinstance(error, SignatureRefused)
+            if is_believed and self._arrivals.repeat_response(agreement, key):
+                return TAKEN  # A damaged copy speaks for itself only (R-46).
         fault = _find_fault(error, about, caller, has_address=agreement is not None)
-        if agreement is None or about is None:
-            return fault or TransportAnswer(
-                _status_of(error.code), error.code.value, reason=error.description
-            )
-        assert about.message_id is not None, "only what has a MessageId is answered"
-        key = MessageKey(agreement.their_party, agreement.our_party, about.message_id)
-        is_believed = agreement.signing.is_believed_unsigned
-        is_believed = is_believed and not isinstance(error, SignatureRefused)
-        if is_believed and self._arrivals.repeat_response(agreement, key):
-            return TAKEN  # A damaged copy speaks for itself only (R-46).
         if fault is not None:
+            row = changed(row, event=Event.FAULT_SENT, outcome=Outcome.UNKNOWN.value)
+            row = changed(row, status_code=fault.status_code)
+            await self._refusals.write(row, agreement_id=ration)
             return fault
-        if not self._error_posts.spend(agreement.their_party):
+        return await self._tell(error, about, agreement, caller)
+
+    async def _tell(
+        self,
+        error: RemoteError,
+        about: About | None,
+        agreement: Agreement | None,
+        caller: Caller,
+    ) -> TransportAnswer:
+        """Tell the refusal by a message, or by a status if nobody is known who could be told."""
+        if about is not None and _awaits_error(about, caller):
+            return await self._errors.answer_rejection(about, agreement, error)
+        if about is None or agreement is None or not self._error_posts.spend(agreement.their_party):
             return TransportAnswer(
                 _status_of(error.code), error.code.value, reason=error.description
             )
@@ -482,7 +497,10 @@ class Receiver:
         called_so = known.named(about.agreement_id or "")
         fitting = (one for one in called_so if named & set(map(str, one.their_ids)))
         agreement = next(fitting, None)
-        if agreement is None:
+        if agreement is None and about.profile is not None and about.profile.has_cpa:
+            # A CPAId alone says whose address it is; other names may have another agreement.
+            agreement = next(iter(called_so), None)
+        elif agreement is None:
             agreement = next(filter(None, map(known.find_with, sorted(named))), None)
         if agreement is None or not is_entitled(caller, agreement):
             return None
@@ -537,7 +555,8 @@ def _find_fault(
     """
     code = error.fault
     if code is None and about is not None and about.message_type == names.NORMAL:
-        code = None if has_address else fault_of(about.profile)
+        is_told = has_address or _awaits_error(about, caller)
+        code = None if is_told else fault_of(about.profile)
     if code is None or not caller.awaits_an_answer:
         return None
     text = printable(error.description)
@@ -546,6 +565,13 @@ def _find_fault(
     return TransportAnswer(
         500, error.code.value, package.content_type, whole(package), error.description
     )
+
+
+def _awaits_error(about: About, caller: Caller) -> bool:
+    """Whether a message in the answer can tell the sender of the refusal (SyncReply)."""
+    is_readable = about.message_id is not None and bool(about.from_ids)
+    is_message = about.message_type == names.NORMAL and is_readable
+    return is_message and about.wants_sync_reply and caller.awaits_an_answer
 
 
 async def _internal_error(bug: Exception) -> TransportAnswer:

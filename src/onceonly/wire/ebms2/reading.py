@@ -362,7 +362,8 @@ def _read_status(header: SignalHeader, element: Element) -> Report:
 def salvage(root: Element, limits: Limits) -> About:
     """What can be known about the sender of a refused document. Never raises."""
     try:
-        element = sections_of(root, read_envelope(root)).blocks.get("MessageHeader")
+        sections = sections_of(root, read_envelope(root))
     except RemoteError:
-        element = None
-    return salvage_header(element, limits)
+        return salvage_header(None, limits)
+    about = salvage_header(sections.blocks.get("MessageHeader"), limits)
+    return changed(about, wants_sync_reply="SyncReply" in sections.hop_blocks)
