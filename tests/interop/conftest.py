@@ -15,8 +15,6 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "wire" / "ebms2"))
 
 from interop_record import Exchange, write_record
 
-from onceonly.wire import registry
-from onceonly.wire.ebms2 import CODEC
 
 DONE = pytest.StashKey[list[Exchange]]()
 
@@ -69,11 +67,3 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def anyio_backend() -> tuple[str, dict[str, Any]]:
     """The loop on which the product runs."""
     return "asyncio", {"use_uvloop": True}
-
-
-@pytest.fixture(autouse=True)
-def offered() -> Iterator[None]:
-    """No gateway of others has it yet."""
-    registry.register(CODEC)
-    yield
-    registry.withdraw(CODEC)

@@ -1,4 +1,4 @@
-"""A wire that lets requests through and cuts some answers, as a test says."""
+"""A wire that loses some requests and cuts some answers, as a test says."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -10,12 +10,12 @@ PIECE_BYTES = 64 * 1024
 class CuttingLink:
     """Carries connections to a port on loopback."""
 
-    def __init__(self, target_port: int) -> None:
-        self.target_port = target_port
+    def __init__(self) -> None:
+        self.target_port = 0
         self.cuts = 0
         """So many answers are still to be cut before their first byte."""
-        self.cut = 0
-        """So many were."""
+        self.losses = 0
+        """So many requests are still to be lost."""
         self.port = 0
 
     async def carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -41,16 +41,18 @@ class CuttingLink:
             while piece := await source.read(PIECE_BYTES):
                 if is_answer and self.cuts:
                     self.cuts -= 1
-                    self.cut += 1
+                    return
+                if not is_answer and self.losses:
+                    self.losses -= 1
                     return
                 sink.write(piece)
                 await sink.drain()
 
 
 @asynccontextmanager
-async def cutting_link(target_port: int) -> AsyncIterator[CuttingLink]:
-    """A link to a port; its own is chosen by the machine."""
-    link = CuttingLink(target_port)
+async def cutting_link() -> AsyncIterator[CuttingLink]:
+    """A link whose port is chosen by the machine; where to, it is told later."""
+    link = CuttingLink()
     server = await asyncio.start_server(link.carry, "127.0.0.1", 0)
     link.port = server.sockets[0].getsockname()[1]
     try:

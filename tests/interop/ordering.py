@@ -7,6 +7,7 @@ from pathlib import Path
 from string import Template
 from typing import Any, NamedTuple
 
+from cutting_link import CuttingLink
 from running_gateway import CLOCK_RATE, RunningGateway, form
 from strict_process import StrictMsh
 
@@ -138,26 +139,32 @@ async def ordering(
     directory: Path,
     *arguments: str,
     cpa: dict[str, Any] | None = None,
-    buyer_link: int | None = None,
+    buyer_link: CuttingLink | None = None,
+    seller_link: CuttingLink | None = None,
     **terms: Any,
 ) -> AsyncIterator[Ordering]:
     """Both sides under a CPA; `terms` are keys of our agreement, `cpa` is what differs there.
 
-    With `buyer_link` everything to the seller goes to that port, whose link a test has made.
+    Each link carries what that side posts, and is told here where to.
     """
     file = directory / "cpa.xml"
     seller = StrictMsh(directory, "--cpa", str(file), "--party", "20000002", *arguments)
     listen_port = free_port()
+    to_seller, to_buyer = seller.port, listen_port
+    if buyer_link:
+        buyer_link.target_port, to_seller = to_seller, buyer_link.port
+    if seller_link:
+        seller_link.target_port, to_buyer = to_buyer, seller_link.port
+    seller_uri, buyer_uri = (f"http://127.0.0.1:{port}/msh" for port in (to_seller, to_buyer))
     path = directory / "gateway.toml"
-    to_seller = f"http://127.0.0.1:{buyer_link or seller.port}/msh"
     path.write_text(
         configuration_text(
-            listen_port=listen_port, api_port=free_port(), send_to=to_seller, **terms
+            listen_port=listen_port, api_port=free_port(), send_to=seller_uri, **terms
         ),
         "utf-8",
     )
     buyer = RunningGateway(read_configuration(path))
-    file.write_text(cpa_text(buyer.uri, to_seller, **(cpa or {})), "utf-8")
+    file.write_text(cpa_text(buyer_uri, seller_uri, **(cpa or {})), "utf-8")
     await seller.start()
     try:
         await buyer.start()

@@ -87,7 +87,10 @@ class StrictMsh:
         self._arguments: Sequence[str] = arguments
         self._process: asyncio.subprocess.Process | None = None
         self._client = httpx.AsyncClient(
-            base_url=f"http://127.0.0.1:{self._control}", timeout=ANSWER_S
+            base_url=f"http://127.0.0.1:{self._control}",
+            timeout=ANSWER_S,
+            # Not one connection outlives a kill.
+            limits=httpx.Limits(max_keepalive_connections=0),
         )
 
     async def start(self) -> None:
