@@ -92,7 +92,7 @@ def samples(profile: Profile, *, acknowledge: bool) -> Iterator[Sample]:
             content = Message(
                 from_ids=(PartyId("urn:duns:111111111"),),
                 to_ids=(PartyId("urn:duns:222222222"),),
-                service="Ordering",
+                service="urn:services:Ordering",
                 action="NewOrder",
                 semantics=DeliverySemantics.ONCE_AND_ONLY_ONCE,
                 payloads=(

@@ -9,7 +9,7 @@ import pytest
 from onceonly.message.profile import PROFILES, Profile, profile_named
 
 
-def test_the_rules_of_both_texts_are_these() -> None:
+def test_the_rules_of_the_texts_are_these() -> None:
     """Pinned one by one: a rule that changes its side changes what gateways tell one another."""
     rules = [asdict(profile) for profile in PROFILES]
     assert rules == [
@@ -26,6 +26,7 @@ def test_the_rules_of_both_texts_are_these() -> None:
             "has_timeout": True,
             "has_cancels": True,
             "has_transient_errors": True,
+            "has_cpa": False,
             "has_receipts": False,
             "has_failure_notices": False,
             "has_accepting_intermediaries": False,
@@ -43,7 +44,26 @@ def test_the_rules_of_both_texts_are_these() -> None:
             "has_timeout": True,
             "has_cancels": True,
             "has_transient_errors": True,
+            "has_cpa": False,
             "has_receipts": True,
+            "has_failure_notices": True,
+            "has_accepting_intermediaries": True,
+        },
+        {
+            "name": "ebms-2.0",
+            "is_numbered": False,
+            "has_routing_headers": False,
+            "has_error_uri": False,
+            "header_decides_semantics": False,
+            "header_has_parameters": True,
+            "header_names_semantics": False,
+            "acknowledges_on_request": True,
+            "response_acknowledges": False,
+            "has_timeout": False,
+            "has_cancels": False,
+            "has_transient_errors": False,
+            "has_cpa": True,
+            "has_receipts": False,
             "has_failure_notices": True,
             "has_accepting_intermediaries": True,
         },

@@ -109,7 +109,9 @@ def test_every_parameter_of_the_protocol_says_where_it_comes_from() -> None:
     """Every key of an agreement or a route has its unit and the section of the seed behind it."""
     for key in (*AGREEMENT_KEYS.values(), *ROUTE_KEYS.values()):
         assert key.unit, key.name
-        assert re.search(r"seed 00[0134]|R-\d\d|the seeds|ours", key.section), key.name
+        assert re.search(r"seed 00[0134]|R-\d\d|the seeds|ours|ebMS 2.0 §|CPA 2.0", key.section), (
+            key.name
+        )
 
 
 def test_the_configuration_example_of_the_reference_can_be_read(

@@ -4,10 +4,11 @@ import pytest
 
 from onceonly.message.event import Event
 from onceonly.message.message import AckRequested, SyncReplyMode
-from onceonly.message.profile import PROFILES, Profile
+from onceonly.message.profile import Profile
 from onceonly.message.terms import DeliveryTerms
 from onceonly.message.word import changed
 from onceonly.simulation.forgery import KINDS
+from onceonly.simulation.generator.profiles import GENERATED
 from onceonly.simulation.history import History
 from onceonly.simulation.network import Fate
 from onceonly.simulation.packing import FORGER
@@ -230,7 +231,7 @@ class TestOperators:
         assert len(history.delivered) == 1
 
 
-@pytest.mark.parametrize("profile", PROFILES, ids=lambda one: one.name)
+@pytest.mark.parametrize("profile", GENERATED, ids=lambda one: one.name)
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "replay"])
 def test_what_is_forged_stores_delivers_and_settles_nothing(kind: str, profile: Profile) -> None:
     """It is refused with a row, or dropped as nobody's; the pair goes on."""

@@ -10,12 +10,12 @@ from recorded import NUMBERED, WINDOWED, found
 from onceonly.message.event import Event
 from onceonly.message.identity import MessageKey, Pair
 from onceonly.message.message import SyncReplyMode
-from onceonly.message.profile import PROFILES
 from onceonly.message.terms import DeliveryTerms, Intermediary
 from onceonly.message.word import changed
 from onceonly.simulation.checkers.letter import LetterKind, read
 from onceonly.simulation.generator import hostile
 from onceonly.simulation.generator.hostile import SHAPES, drawn
+from onceonly.simulation.generator.profiles import GENERATED
 from onceonly.simulation.imposture import (
     ASKED,
     ONLY_AS_ANOTHER,
@@ -271,7 +271,7 @@ def test_every_way_to_lie_occurs():
     """Every shape, kind, name, certificate and way in; relays and both profiles."""
     plans = list(map(drawn, range(SEEDS)))
     tags = Counter(tag for plan in plans for tag in plan.tags)
-    wanted = {*SHAPES, "certificates", "flood", "slip", *(one.name for one in PROFILES)}
+    wanted = {*SHAPES, "certificates", "flood", "slip", *(one.name for one in GENERATED)}
     assert not wanted - tags.keys()
     poses = [one.args for plan in plans for one in plan.actions if one.kind == "pose"]
     assert {one["kind"] for one in poses} == {*SAID, *ASKED}

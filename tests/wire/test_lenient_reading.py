@@ -19,7 +19,8 @@ SAMPLES = {Profile.RM_2000: wire_samples, Profile.RM_2001: rm2001_samples}
 PAYLOAD = wire_samples.PAYLOAD
 HEAD = "Content-Type: application/xml\r\nContent-ID: <po-1@a.example.com>\r\n"
 OTHER = HEAD.replace("po-1", "po-2")
-both_profiles = pytest.mark.parametrize("profile", PROFILES, ids=lambda one: one.name)
+OLDER = tuple(one for one in PROFILES if one.has_routing_headers)
+both_profiles = pytest.mark.parametrize("profile", OLDER, ids=lambda one: one.name)
 ACKNOWLEDGEMENTS = {
     Profile.RM_2000: wire_samples.signal_document("Acknowledgement"),
     Profile.RM_2001: rm2001_samples.ACK_DOCUMENT,
@@ -154,7 +155,7 @@ def test_a_package_without_a_type_is_what_its_first_part_is(profile):
     body = body_of(header_part(profile), part(HEAD, PAYLOAD))
     assert decode(body, untyped).content == usual(profile).content
     with pytest.raises(RemoteError, match="the first part is not the header") as error:
-        decode(body.replace(b"application/vnd.eb+xml", b"text/xml"), untyped)
+        decode(body.replace(b"application/vnd.eb+xml", b"text/plain"), untyped)
     assert error.value.code is ErrorCode.MIME_PROBLEM
 
 
@@ -380,7 +381,7 @@ def test_a_long_description_keeps_its_length_beside_the_note():
 
 def test_the_sample_has_a_payload():
     """So that the comparisons above are of something."""
-    for profile in PROFILES:
+    for profile in OLDER:
         content = usual(profile).content
         assert isinstance(content, Message)
         assert len(content.payloads) == 1

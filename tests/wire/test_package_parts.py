@@ -164,7 +164,7 @@ def test_the_header_may_be_in_base64():
     [
         ("text/plain", ErrorCode.NOT_SUPPORTED),
         (PACKAGE_TYPE.replace("multipart/related", "multipart/mixed"), ErrorCode.NOT_SUPPORTED),
-        (PACKAGE_TYPE.replace("application/vnd.eb+xml", "text/xml"), ErrorCode.NOT_SUPPORTED),
+        (PACKAGE_TYPE.replace("application/vnd.eb+xml", "text/html"), ErrorCode.NOT_SUPPORTED),
         ("multipart/related; boundary = x", ErrorCode.MIME_PROBLEM),
         ('multipart/related; type="application/vnd.eb+xml"', ErrorCode.MIME_PROBLEM),
         (PACKAGE_TYPE.replace(BOUNDARY, "x" * 71), ErrorCode.MIME_PROBLEM),

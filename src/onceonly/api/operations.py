@@ -24,7 +24,10 @@ from onceonly.api.operation import (
 from onceonly.api.report_operations import REPORT_OPERATIONS
 from onceonly.api.webhook_operations import WEBHOOK_OPERATIONS
 
-_UNSENDABLE = ("AmbiguousAgreement", "UnknownAgreement", "UnknownPartner", "TooManyPayloads")
+_UNSENDABLE = (
+    *("AmbiguousAgreement", "UnknownAgreement", "UnknownPartner", "TooManyPayloads"),
+    *("AgreementExpired", "NotInAgreement"),
+)
 _SUBMIT = (
     *("LengthRequired", "InvalidMultipart", "PayloadTooLarge", "QueueFull", "StoreFull"),
     *("MessageIdTaken", "IdempotencyKeyTaken", *_UNSENDABLE),

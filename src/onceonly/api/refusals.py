@@ -40,6 +40,9 @@ class Kind(Word):
 
 
 REFUSALS: Final = {
+    "AgreementExpired": Kind(
+        409, "The agreement is not in force now: before `valid_from`, or from `valid_until` on."
+    ),
     "AlreadyHandedOver": Kind(
         409,
         "The message was handed over again since the caller looked, perhaps by this same call; "
@@ -126,6 +129,9 @@ REFUSALS: Final = {
     "MethodNotAllowed": Kind(405, "The path exists, but not with this method; `Allow` has those."),
     "NeverSent": Kind(409, "No byte of the message has left, so the partner cannot know it."),
     "NotCancellable": Kind(409, "There is a verdict already, or the receiver must be asked."),
+    "NotInAgreement": Kind(
+        409, "The agreement has no such action of this service for messages that we send."
+    ),
     "NotFound": Kind(404, "No such message, payload or path."),
     "NotOffered": Kind(409, "This gateway cannot do that; `error.text` says why."),
     "NotParked": Kind(

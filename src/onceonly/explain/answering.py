@@ -490,8 +490,9 @@ def _find_named(house: House, document: Document | None) -> Agreement | None:
     if document is None:
         return None
     content = document.content
-    header = content if isinstance(content, Message) else content.header
-    return house.agreements.find_ours(header.agreement_id)
+    if isinstance(content, Message):
+        return house.agreements.find_for(content)
+    return next(iter(house.agreements.named(content.header.agreement_id)), None)
 
 
 def _why(admitted: AdmittedMessage | Route | None, house: House, document: Document | None) -> str:

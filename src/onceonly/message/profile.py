@@ -19,8 +19,7 @@ class Profile:
     RM_2001: ClassVar["Profile"]
     """The text of seed 001."""
     EBMS_2_0: ClassVar["Profile"]
-    """ebXML Message Service 2.0, the standard. Its form is in `wire.ebms2`; no gateway offers it
-    yet."""
+    """ebXML Message Service 2.0, the standard."""
 
     name: str
     """The name in configuration, journal and API."""
@@ -55,6 +54,8 @@ class Profile:
     send a response again (seed 004 levels 3 and 5)."""
     has_transient_errors: bool
     """There is an error that asks for a pause: TransientError with MinRetrySecs (seed 000 §4.2)."""
+    has_cpa: bool
+    """A CPA says which roles, services and actions there are, and each header names them."""
     has_receipts: bool
     """The To Party can give delivery receipts (seed 001 §2.1.1)."""
     has_failure_notices: bool
@@ -80,6 +81,7 @@ Profile.RM_2000 = Profile(
     has_timeout=True,
     has_cancels=True,
     has_transient_errors=True,
+    has_cpa=False,
     has_receipts=False,
     has_failure_notices=False,
     has_accepting_intermediaries=False,
@@ -97,6 +99,7 @@ Profile.RM_2001 = Profile(
     has_timeout=True,
     has_cancels=True,
     has_transient_errors=True,
+    has_cpa=False,
     has_receipts=True,
     has_failure_notices=True,
     has_accepting_intermediaries=True,
@@ -114,12 +117,13 @@ Profile.EBMS_2_0 = Profile(
     has_timeout=False,
     has_cancels=False,
     has_transient_errors=False,
+    has_cpa=True,
     has_receipts=False,
     has_failure_notices=True,
     has_accepting_intermediaries=True,
 )
 
-PROFILES: Final = (Profile.RM_2000, Profile.RM_2001)
+PROFILES: Final = (Profile.RM_2000, Profile.RM_2001, Profile.EBMS_2_0)
 """The profiles of onceonly, the oldest first."""
 
 

@@ -54,7 +54,7 @@ def admit(
                 f" route {route.id!r}; expected is profile {route.profile.name}",
             )
         return route
-    agreement = house.agreements.find_ours(content.agreement_id)
+    agreement = house.agreements.find_for(content)
     if agreement is not None and not is_entitled(caller, agreement):
         raise NotEntitled(f"does not show what agreement {agreement.id!r} asks of its callers")
     passed(Check.CALLER)
@@ -68,8 +68,9 @@ def admit(
 
 
 def _admit_signal(house: House, signal: Signal, caller: Caller) -> None:
-    agreement = house.agreements.find_ours(signal.header.agreement_id)
-    if agreement is None or is_entitled(caller, agreement):
+    name = signal.header.agreement_id
+    named = house.agreements.named(name)
+    if not named or any(is_entitled(caller, one) for one in named):
         return
-    if house.routes.find_beside(caller, agreement.id) is None:
-        raise NotEntitled(f"does not show what agreement {agreement.id!r} asks of its callers")
+    if house.routes.find_beside(caller, name) is None:
+        raise NotEntitled(f"does not show what agreement {name!r} asks of its callers")

@@ -8,6 +8,7 @@ names must not contradict what was agreed, and what it leaves open is as agreed.
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from onceonly.message.agreement import Agreement
+from onceonly.message.cpa import CheckHeader, Demand
 from onceonly.message.errors import ErrorCode, LocalError, RemoteError
 from onceonly.message.identity import PartyId
 from onceonly.message.instant import US_PER_S
@@ -25,6 +26,7 @@ from onceonly.message.profile import Profile
 from onceonly.message.terms import DeliveryTerms
 from onceonly.message.word import Word, changed
 from onceonly.steps.checks import Check, Passed, unnoted
+from onceonly.steps.cpa import HEADER, check_cpa, may_receive, may_send
 
 _UNSIGNED = (
     "a signed acknowledgment is claimed or asked for, and signatures are not offered here; expected"
@@ -34,9 +36,6 @@ _NO_NUMBER = (
     "the message is OnceAndOnlyOnce and has no SequenceNumber; expected is one in its last"
     " RoutingHeader"
 )
-
-
-_HEADER = "//SOAP:Header/eb:"
 
 
 class AdmittedMessage(Word):
@@ -77,7 +76,9 @@ class Agreements:
         self._by_id = {agreement.id: agreement for agreement in agreements}
         self._routes = {route.id: route for route in routes}
         self._by_party: dict[str, list[Agreement]] = {}
+        self._on_wire: dict[str, list[Agreement]] = {}
         for agreement in self._by_id.values():
+            self._on_wire.setdefault(agreement.name_on_wire, []).append(agreement)
             for party in agreement.their_ids:
                 self._by_party.setdefault(str(party), []).append(agreement)
 
@@ -85,12 +86,33 @@ class Agreements:
         return iter(self._by_id.values())
 
     def find(self, agreement_id: str) -> Agreement | None:
-        """The agreement with this TPAId, or the route of this name."""
+        """The agreement with this id, or the route of this name."""
         return self._by_id.get(agreement_id) or self._routes.get(agreement_id)
 
     def find_ours(self, agreement_id: str) -> Agreement | None:
-        """The agreement with this TPAId, never a route: the one under which a partner calls us."""
+        """The agreement with this id, never a route: the one under which a partner calls us."""
         return self._by_id.get(agreement_id)
+
+    def named(self, name: str) -> Sequence[Agreement]:
+        """The agreements that have this TPAId or CPAId on the wire and in journals (R-35)."""
+        return self._on_wire.get(name, ())
+
+    def names_owned(self, own: Collection[str]) -> frozenset[str]:
+        """The names on the wire that only agreements of these ids have."""
+        return frozenset(
+            name for name, found in self._on_wire.items() if all(one.id in own for one in found)
+        )
+
+    def find_for(self, message: Message) -> Agreement | None:
+        """The agreement under which a received message comes; None: its name is not known.
+
+        Where several share the name, the one whose partner sent it and that has its service and
+        action; else the one that fits best, so that a refusal says what does not fit.
+        """
+        named = self.named(message.agreement_id)
+        if len(named) < 2:
+            return named[0] if named else None
+        return max(named, key=lambda one: (_is_between(one, message), may_receive(one, message)))
 
     def find_with(self, party: str) -> Agreement | None:
         """Some agreement with this partner, by any of its PartyIds."""
@@ -118,7 +140,13 @@ class Agreements:
         )
 
     def choose(
-        self, to: str, agreement_id: str | None, own: frozenset[str] | None = None
+        self,
+        to: str,
+        agreement_id: str | None,
+        own: frozenset[str] | None = None,
+        *,
+        service: str,
+        action: str,
     ) -> Agreement:
         """The agreement for a submission, one of the caller's `own` if it does not see all.
 
@@ -134,6 +162,10 @@ class Agreements:
                 if agreement.id == agreement_id:
                     return agreement
             raise LocalError("UnknownAgreement", f"no agreement {agreement_id!r} is with {to!r}")
+        if len(candidates) > 1:
+            # Where a CPA has one for each service, what is sent says which.
+            fitting = [one for one in candidates if may_send(one, service, action)]
+            candidates = fitting or candidates
         if len(candidates) > 1:
             names = ", ".join(sorted(agreement.id for agreement in candidates))
             raise LocalError("AmbiguousAgreement", f"several agreements are with {to!r}: {names}")
@@ -154,12 +186,13 @@ class Agreements:
         that an alias never makes a repeat look new. `passed` is told of each check of
         `checks.AGREED`, in that order. Raises `RemoteError`.
         """
-        agreement = self._by_id.get(message.agreement_id)
+        agreement = self.find_for(message)
         if agreement is None:
             raise RemoteError(
                 ErrorCode.VALUE_NOT_RECOGNIZED,
                 f"agreement {quoted(message.agreement_id)} is not known here; expected is the id"
                 " that both parties agreed on, and have in their configurations",
+                location=f"{HEADER}MessageHeader/eb:CPAId" if profile.has_cpa else "",
             )
         passed(Check.AGREEMENT)
         _check_ids(message.from_ids, agreement.their_ids, "From")
@@ -186,6 +219,7 @@ class Agreements:
         passed(Check.TIMES)
         refuse_signed(message.acknowledgment)
         passed(Check.SIGNATURE)
+        check_cpa(message, agreement)
         terms = _terms_of(message, hop, agreement)
         passed(Check.TERMS)
         admitted = AdmittedMessage(agreement, _renamed(message, agreement, terms), terms, hop)
@@ -205,15 +239,26 @@ def refuse_signed(element: AcknowledgmentElement | None) -> None:
 
 def _renamed(message: Message, agreement: Agreement, terms: DeliveryTerms) -> Message:
     ours, theirs = agreement.our_ids, agreement.their_ids
-    is_renamed = message.from_ids[0] != theirs[0] or message.to_ids[0] != ours[0]
+    is_renamed = (
+        message.from_ids[0] != theirs[0]
+        or message.to_ids[0] != ours[0]
+        or message.agreement_id != agreement.id
+    )
     if not is_renamed and not message.leaves_semantics:
         return message
     return changed(
         message,
+        agreement_id=agreement.id,
         from_ids=theirs,
         to_ids=ours,
         semantics=terms.header_semantics,
         leaves_semantics=False,
+    )
+
+
+def _is_between(agreement: Agreement, message: Message) -> bool:
+    return any(one in agreement.their_ids for one in message.from_ids) and any(
+        one in agreement.our_ids for one in message.to_ids
     )
 
 
@@ -245,7 +290,7 @@ def _terms_of(message: Message, hop: RoutingHeader | None, agreement: Agreement)
         return agreed if semantics is agreed.semantics else changed(agreed, semantics=semantics)
     ack_requested = _ack_requested_of(message, hop) or AckRequested.NONE
     if ack_requested is AckRequested.SIGNED:
-        raise RemoteError(ErrorCode.NOT_SUPPORTED, _UNSIGNED, location=f"{_HEADER}AckRequested")
+        raise RemoteError(ErrorCode.NOT_SUPPORTED, _UNSIGNED, location=f"{HEADER}AckRequested")
     return changed(
         agreed,
         semantics=semantics,
@@ -263,7 +308,8 @@ def _semantics_of(message: Message, agreement: Agreement) -> DeliverySemantics:
     """Seed 000 §5.1 (6): the header alone decides. Seed 001: header or CPA."""
     agreed, word = agreement.terms.semantics, agreement.terms.header_semantics
     if not agreement.profile.header_names_semantics:
-        _check_wishes(message, agreement.terms)
+        if agreement.cpa.check_header is CheckHeader.STRICT:
+            _check_wishes(message, agreement)
         return agreed
     if message.leaves_semantics or message.semantics is word:
         return agreed
@@ -280,16 +326,15 @@ def _ack_requested_of(message: Message, hop: RoutingHeader | None) -> AckRequest
     return message.ack_requested if hop is None else hop.ack_requested
 
 
-def _check_wishes(message: Message, terms: DeliveryTerms) -> None:
+def _check_wishes(message: Message, agreement: Agreement) -> None:
     """Raise `RemoteError` if the header asks for more or less than was agreed (R-29)."""
+    terms, demand = agreement.terms, agreement.cpa.duplicate_elimination
     word = terms.header_semantics
+    eliminates = terms.eliminates_duplicates if demand is None else demand is Demand.ALWAYS
+    is_eliminated = None if demand is Demand.PER_MESSAGE else message.duplicate_elimination
     wishes = (
         ("AckRequested", message.wants_ack, word is DeliverySemantics.ONCE_AND_ONLY_ONCE),
-        (
-            "DuplicateElimination",
-            message.duplicate_elimination,
-            terms.eliminates_duplicates,
-        ),
+        ("DuplicateElimination", is_eliminated, eliminates),
     )
     for name, is_there, is_agreed in wishes:
         if is_there is not None and is_there is not is_agreed:
@@ -297,7 +342,7 @@ def _check_wishes(message: Message, terms: DeliveryTerms) -> None:
                 ErrorCode.INCONSISTENT,
                 f"{name} is {'there' if is_there else 'missing'}; expected is what was agreed, a"
                 f" header {'with' if is_agreed else 'without'} it",
-                location=f"{_HEADER}{'MessageHeader/eb:' if name != 'AckRequested' else ''}{name}",
+                location=f"{HEADER}{'MessageHeader/eb:' if name != 'AckRequested' else ''}{name}",
             )
 
 
@@ -311,7 +356,7 @@ def _wished_mode_of(message: Message, agreed: DeliveryTerms) -> SyncReplyMode:
             ErrorCode.INCONSISTENT,
             f"SyncReply is {'there' if is_wished else 'missing'}; expected is what was agreed, a"
             f" header {'with' if is_agreed else 'without'} it",
-            location=f"{_HEADER}SyncReply",
+            location=f"{HEADER}SyncReply",
         )
     return agreed.sync_reply_mode if is_wished else SyncReplyMode.NONE
 

@@ -33,6 +33,7 @@ from onceonly.protocol.receiving import Arrival, Case, InboundStatus, Reception
 from onceonly.steps import verdicts
 from onceonly.steps.agreements import AdmittedMessage
 from onceonly.steps.authority import Caller
+from onceonly.steps.cpa import check_valid
 from onceonly.steps.ground import Ground
 from onceonly.steps.handing_over import Debt, wants_receipt
 from onceonly.steps.known import find_known, stamp_of
@@ -185,13 +186,17 @@ def arrival_of(received: Received, mode: SyncReplyMode) -> Arrival:
 
 
 def _check_still_agreed(ground: Ground, agreement: Agreement) -> None:
-    """Raise `RemoteError` if a reload took the agreement away while the payloads came in."""
+    """Raise `RemoteError` if a reload took the agreement away while the payloads came in.
+
+    And outside of the time for which it was agreed: a repeat is answered whatever the time.
+    """
     if ground.house.agreements.find_ours(agreement.id) is None:
         raise RemoteError(
             ErrorCode.VALUE_NOT_RECOGNIZED,
             f"agreement {quoted(agreement.id)} is not known here any more; expected is the id that"
             " both parties agreed on, and have in their configurations",
         )
+    check_valid(agreement, ground.now.at)
 
 
 def _keep(

@@ -53,7 +53,7 @@ def _by_span(ground: Ground, tally: JournalSums) -> Mapping[_Key, EventCounts]:
             begins_at = span.begin_of(minute_at)
             if span in KEPT_US and begins_at < ground.now.at - KEPT_US[span]:
                 continue
-            is_ours = agreement_id and ground.house.agreements.find(agreement_id) is not None
+            is_ours = agreement_id and ground.house.agreements.named(agreement_id)
             for name in (ALL, agreement_id) if agreement_id and is_ours else (ALL,):
                 key = span, begins_at, name
                 found[key] = found[key].plus(counts) if key in found else counts

@@ -33,7 +33,7 @@ def is_answer_to(question: Question, report: Report, profile: Profile, caller: C
         and agreement.profile is profile
         and is_from_partner(report.header, agreement)
         and is_entitled(caller, agreement)
-        and report.header.agreement_id in ("", agreement.id)
+        and report.header.agreement_id in ("", agreement.name_on_wire)
     )
 
 

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 
 from onceonly.message.errors import LocalError
 from onceonly.message.word import Word, changed
+from onceonly.steps.cpa import check_sendable
 from onceonly.steps.ground import Ground
 from onceonly.steps.leaving import Draft, Leaving, Released, together
 from onceonly.steps.places import RowAnswer, RowName, Staging, Wanted, actor_of
@@ -110,10 +111,12 @@ def _move(txn: Transaction, ground: Ground, staged: StagedMessage) -> Leaving | 
 def _submit(txn: Transaction, ground: Ground, staged: StagedMessage) -> Leaving | None:
     """Submit the message; None if somebody else submitted the same one after it was staged."""
     message = staged.message
-    if ground.house.agreements.find(message.agreement_id) is None:
+    agreement = ground.house.agreements.find(message.agreement_id)
+    if agreement is None:
         raise LocalError(
             "UnknownAgreement", f"agreement {message.agreement_id!r} is configured no more"
         )
+    check_sendable(agreement, message, ground.now.at)
     earlier = txn.find_outbound_view(message.message_id)
     if earlier is not None:
         _check_same_message(earlier, staged)

@@ -22,6 +22,7 @@ from onceonly.protocol.effects import Journal
 from onceonly.protocol.sending import Outbound
 from onceonly.steps import sending
 from onceonly.steps.again import goes_again_by_key
+from onceonly.steps.cpa import called_on_wire, check_sendable, with_cpa
 from onceonly.steps.ground import Ground, House
 from onceonly.steps.leaving import Draft, Leaving, Released
 from onceonly.steps.work import AgainWork
@@ -67,9 +68,11 @@ def submit(txn: Transaction, ground: Ground, draft: Draft, names: Names) -> Subm
             return _submit_again(txn, ground, earlier_id)
         return Submitted(Receipt(earlier_id, is_replayed=True))
     agreement_id = draft.message.agreement_id
-    if ground.house.agreements.find_ours(agreement_id) is None:
+    agreement = ground.house.agreements.find_ours(agreement_id)
+    if agreement is None:
         # Taken away by a reload while the payloads came in.
         raise LocalError("UnknownAgreement", f"agreement {agreement_id!r} is configured no more")
+    check_sendable(agreement, draft.message, ground.now.at)
     check_room(txn, ground.house)
     leaving = enter(txn, ground, draft, digest, key=names.idempotency_key)
     return Submitted(Receipt(draft.message.message_id, is_replayed=False), leaving=leaving)
@@ -111,7 +114,7 @@ def enter(
     """Store and queue a message whose MessageId and key are not used yet."""
     message, now = draft.message, ground.now
     agreement = ground.house.agreement(message.agreement_id)
-    digests = Digests(digest, header_digest(message, agreement.profile))
+    digests = Digests(digest, header_digest(called_on_wire(message, agreement), agreement.profile))
     state = Outbound(expires_at=schedule.expires_at(message.timestamp_at, agreement.terms))
     txn.add_outbound(
         message,
@@ -173,7 +176,7 @@ def with_terms(message: Message, agreement: Agreement, *, wants_element: bool = 
             timestamp_at=message.timestamp_at, from_ids=agreement.our_ids
         )
     return changed(
-        message,
+        with_cpa(message, agreement),
         time_to_live_at=schedule.time_to_live_at(message.timestamp_at, terms),
         sync_reply_mode=mode,
         delivery_receipt_requested=None if receipt is AckRequested.NONE else receipt,

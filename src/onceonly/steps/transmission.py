@@ -4,6 +4,7 @@ from onceonly.message.agreement import Agreement
 from onceonly.message.message import Message, RoutingHeader
 from onceonly.message.package import Package
 from onceonly.message.word import changed
+from onceonly.steps.cpa import called_on_wire
 from onceonly.steps.ground import Ground
 from onceonly.wire.envelope import boundary_for, encode
 
@@ -12,6 +13,7 @@ def first_package(ground: Ground, message: Message, sequence_number: int | None)
     """The package of the first transmission; every resend has the same bytes (R-04)."""
     agreement = ground.house.agreement(message.agreement_id)
     made_at = made_after(message, ground.now.at)
+    message = called_on_wire(message, agreement)
     if agreement.profile.acknowledges_on_request:
         message = changed(
             message,

@@ -222,9 +222,9 @@ def _are_names_of_partner(parties: Sequence[PartyId], agreement: Agreement) -> b
 def _name_on_wire(snapshot: Snapshot, entry: OutboundEntry, agreement: Agreement) -> str:
     """TPAId or CPAId of the message; if we send it for others, its own, not that of our route."""
     if not agreement.is_route:
-        return agreement.id
+        return agreement.name_on_wire
     taken_over = snapshot.find_inbound(MessageKey(*entry.pair, entry.message_id))
-    return agreement.id if taken_over is None else taken_over.agreement_id
+    return agreement.name_on_wire if taken_over is None else taken_over.agreement_id
 
 
 def _detail(signal: Acknowledgment) -> str | None:

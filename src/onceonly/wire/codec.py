@@ -50,6 +50,8 @@ class Codec:
     """The RoutingHeader of a hop, as whole lines. Raises `LocalError` (InvalidText)."""
     header_type: str = names.HEADER_TYPE
     """The media type of the header part, and the `type` of a package around it."""
+    signal_services: str = names.SERVICE_STEM
+    """How the Services of signals begin; no message of an application has such a one."""
     charset: str = "utf-8"
     """How the header part spells the encoding of what we write, which is UTF-8."""
     stands_alone: bool = False

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from onceonly.message.errors import FaultCode
 from onceonly.message.profile import Profile
-from onceonly.wire import rm2000, rm2001
+from onceonly.wire import ebms2, rm2000, rm2001
 from onceonly.wire.codec import Codec
 
 _codecs: dict[Profile, Codec] = {}
@@ -100,3 +100,4 @@ forget_with(has_short_way.cache_clear)
 forget_with(fault_of.cache_clear)
 register(rm2000.CODEC)
 register(rm2001.CODEC)
+register(ebms2.CODEC)

@@ -64,7 +64,13 @@ from onceonly.gateway.api.list_calls import (
     paged,
 )
 from onceonly.gateway.api.openapi import openapi_document
-from onceonly.gateway.api.ownership import Ownership, owned, unknown_message
+from onceonly.gateway.api.ownership import (
+    Ownership,
+    names_owned,
+    owned,
+    owned_rows,
+    unknown_message,
+)
 from onceonly.gateway.api.paths import PathRoute, on_steps, route_of
 from onceonly.gateway.api.purge_calls import PurgeCalls
 from onceonly.gateway.api.reading import (
@@ -436,9 +442,12 @@ class Api(
         query = asked.query
         if query.message_id is not None:
             rows = self._snapshot.list_journal_of(query.message_id)
-            page = Listing([row for row in rows if asked.caller.owns(row.agreement_id)], None)
+            own = names_owned(self._served.agreements, asked.caller)
+            page = Listing([row for row in rows if own is None or row.agreement_id in own], None)
         else:
-            page = self._snapshot.search(owned(paged(journal_filter(query), query), asked.caller))
+            wanted = paged(journal_filter(query), query)
+            wanted = owned_rows(wanted, self._served.agreements, asked.caller)
+            page = self._snapshot.search(wanted)
         if wants_arrow(asked.request):
             return Bytes(journal_stream(page.items), media_type=ARROW)
         shown = history.JournalPage(

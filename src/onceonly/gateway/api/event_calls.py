@@ -25,6 +25,7 @@ from onceonly.gateway import shapes
 from onceonly.gateway.api.answers import Answer, Json, ascii_json
 from onceonly.gateway.api.declared import from_texts
 from onceonly.gateway.api.endpoint import ABORT
+from onceonly.gateway.api.ownership import names_owned
 from onceonly.gateway.api.reading import page_limit
 from onceonly.gateway.api.served import Served
 from onceonly.gateway.api.serving import Asked, serves
@@ -75,7 +76,7 @@ class EventCalls(ABC):
     ) -> Answer[events.EventPage]:
         """What happened above a seq, as a page or as a stream."""
         query, last_seen = asked.query, _last_event_of(asked.request)
-        own = asked.caller.agreement_ids
+        own = names_owned(self._served.agreements, asked.caller)
         wanted = Wanted(_kinds_of(query.kinds), query.partner, own)
         after = query.after if last_seen is None else last_seen
         if asked.request.method == "GET" and EVENTS in asked.request.headers.get("accept", ""):
@@ -109,7 +110,8 @@ class EventCalls(ABC):
         message = self._message(message_id)
         # A message of another application, received from its partner, may have the same MessageId.
         rows = self._snapshot.list_journal_of(message.message_id)
-        records = [row for row in rows if caller.owns(row.agreement_id)]
+        own = names_owned(self._served.agreements, caller)
+        records = [row for row in rows if own is None or row.agreement_id in own]
         payloads = self._served.sent.describe(message.message_id)
         ahead = self._served.sent.outlook(message.message_id)
         way_on = self._served.sent.way_on(message.message_id)

@@ -15,7 +15,7 @@ from onceonly.api.operation import Nothing
 from onceonly.api.words import Order
 from onceonly.gateway import shapes
 from onceonly.gateway.api.answers import Answer, Json
-from onceonly.gateway.api.ownership import owned
+from onceonly.gateway.api.ownership import owned, owned_rows
 from onceonly.gateway.api.reading import page_limit
 from onceonly.gateway.api.served import Served
 from onceonly.gateway.api.serving import Asked, serves
@@ -95,7 +95,9 @@ class ListCalls:
     def count_journal(self, asked: Asked[Nothing, JournalCriteria, Nothing]) -> Answer[lists.Count]:
         """How many journal rows there are."""
         return _counted(
-            self._served.store.snapshot().count(owned(journal_filter(asked.query), asked.caller))
+            self._served.store.snapshot().count(
+                owned_rows(journal_filter(asked.query), self._served.agreements, asked.caller)
+            )
         )
 
     @serves(counts.COUNT_NOTICES)

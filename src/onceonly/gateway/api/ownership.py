@@ -9,13 +9,13 @@ from typing import Any, TypeVar
 
 from onceonly.api.operation import Operation
 from onceonly.gateway.api.serving import Asked, item_of
-from onceonly.gateway.application.agreements import unknown_agreement
+from onceonly.gateway.application.agreements import KnownAgreements, unknown_agreement
 from onceonly.gateway.application.inbox import Inbox
 from onceonly.gateway.caller import Caller
 from onceonly.message.errors import LocalError
 from onceonly.message.word import changed
 from onceonly.store.contract.entries import Excerpt, MessageFilter
-from onceonly.store.contract.listing import JobFilter, OfAgreements
+from onceonly.store.contract.listing import JobFilter, JournalFilter, OfAgreements
 from onceonly.store.contract.store import Store
 
 _SUBMITS = frozenset({"putMessage"})
@@ -59,6 +59,26 @@ class Ownership:
         entry = self._store.snapshot().find_outbound(message_id)
         if entry is None or not caller.owns(entry.agreement_id):
             raise unknown_message(message_id)
+
+
+def names_owned(agreements: KnownAgreements, caller: Caller) -> frozenset[str] | None:
+    """The names that rows of the caller's own agreements have (R-35); None: it sees every row.
+
+    A name that agreements of others have, too, is not among them.
+    """
+    own = caller.agreement_ids
+    return None if own is None else agreements.names_owned(own)
+
+
+def owned_rows(wanted: JournalFilter, agreements: KnownAgreements, caller: Caller) -> JournalFilter:
+    """The same question to the journal, whose rows have names on the wire instead of ids."""
+    asked = None if wanted.agreement_id is None else agreements.find(wanted.agreement_id)
+    own = names_owned(agreements, caller)
+    return changed(
+        wanted,
+        agreement_id=wanted.agreement_id if asked is None else asked.name_on_wire,
+        agreement_ids=None if own is None else tuple(sorted(own)),
+    )
 
 
 def owned(wanted: E, caller: Caller) -> E:

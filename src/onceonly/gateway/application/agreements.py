@@ -3,7 +3,7 @@
 Only reads: the configuration that runs, its file, and the store; for threads.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from itertools import zip_longest
 from typing import Any, Final
 
@@ -53,6 +53,10 @@ class KnownAgreements:
     def find(self, agreement_id: str) -> Agreement | None:
         """The agreement that holds now, never a route."""
         return self._desk.house.agreements.find_ours(agreement_id)
+
+    def names_owned(self, own: Collection[str]) -> frozenset[str]:
+        """The names on the wire that only agreements of these ids have (R-35)."""
+        return self._desk.house.agreements.names_owned(own)
 
     def certificates(self) -> tuple[UsedCertificate, ...]:
         """Every certificate that is used or expected."""

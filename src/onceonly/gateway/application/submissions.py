@@ -26,7 +26,7 @@ from onceonly.steps.submission import (
 from onceonly.store.contract.store import Transaction
 from onceonly.store.spool import Sink
 from onceonly.wire.mime import check_writable_type
-from onceonly.wire.names import SERVICE_STEM
+from onceonly.wire.registry import codec_of
 
 PAYLOADS_MAX = 99
 """A package has at most 100 parts, and one of them is the header."""
@@ -81,7 +81,7 @@ class Submissions:
         QueueFull) or `StoreFull`; then nothing is stored.
         """
         house = self._desk.house
-        agreement = house.agreements.choose(submission.to, submission.agreement_id, submission.own)
+        agreement = self._choose(submission)
         waiting = self._desk.count_waiting()
         if waiting >= house.queued_max:
             raise queue_full(waiting)  # Before anything of it is kept.
@@ -105,10 +105,17 @@ class Submissions:
 
         Raises as `submit` does, except QueueFull, MessageIdTaken and IdempotencyKeyTaken.
         """
-        agreement = self._desk.house.agreements.choose(
-            submission.to, submission.agreement_id, submission.own
-        )
+        agreement = self._choose(submission)
         return await self._draft(submission, agreement, None)
+
+    def _choose(self, submission: Submission) -> Agreement:
+        return self._desk.house.agreements.choose(
+            submission.to,
+            submission.agreement_id,
+            submission.own,
+            service=submission.service,
+            action=submission.action,
+        )
 
     async def _draft(
         self, submission: Submission, agreement: Agreement, exchange: Exchange | None
@@ -137,8 +144,9 @@ class Submissions:
             raise LocalError("InvalidField", "service and action must not be empty")
         if len(submission.parts) > PAYLOADS_MAX:
             raise LocalError("TooManyPayloads", f"a message has at most {PAYLOADS_MAX} payloads")
-        if submission.service.startswith(SERVICE_STEM):
-            raise LocalError("InvalidField", f"services under {SERVICE_STEM} are the MSHs' own")
+        stem = codec_of(agreement.profile).signal_services
+        if submission.service.startswith(stem):
+            raise LocalError("InvalidField", f"services under {stem} are the MSHs' own")
         ground = self._desk.ground()
         message_id = submission.message_id or ground.message_id("message")
         try:

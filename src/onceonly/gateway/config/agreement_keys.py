@@ -4,6 +4,7 @@
 """
 
 from onceonly.gateway.config import values as read
+from onceonly.gateway.config.cpa_keys import CPA_KEYS
 from onceonly.gateway.config.key import DURATION, ENDPOINT, FLAG, PARTIES, Key, listed, table_of
 from onceonly.message.message import (
     AckRequested,
@@ -41,7 +42,8 @@ PROFILE = Key(
     "profile",
     read.profile,
     ", ".join(profile.name for profile in PROFILES),
-    "Wire form and rules: `rm-2000` is the text of seed 000, `rm-2001` that of seed 001.",
+    "Wire form and rules: `rm-2000` is the text of seed 000, `rm-2001` that of seed 001, "
+    "`ebms-2.0` the standard.",
     default=Profile.RM_2000,
     default_text='`"rm-2000"`',
     section="the seeds themselves",
@@ -493,4 +495,5 @@ AGREEMENT_KEYS = table_of(
         default_text="`false`",
         section="seed 004 level 3 (3b)",
     ),
+    *CPA_KEYS.values(),
 )

@@ -13,6 +13,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from onceonly.gateway.config.alerts import AlertWay, alert_ways_of
+from onceonly.gateway.config.cpa import check_beside, cpa_terms_of
 from onceonly.gateway.config.file import ConfigurationFile, Table
 from onceonly.gateway.config.folders import Drop, Pickup, drops_of, pickups_of
 from onceonly.gateway.config.report_folder import check_reports, spool_of
@@ -323,15 +324,31 @@ def _agreements(tables: Sequence[Table], party: tuple[PartyId, ...]) -> tuple[Ag
     places: dict[str, Table] = {}
     # It is enough to compare with the first agreement between two ids: the later ones fit it.
     between: dict[tuple[PartyId, PartyId], Agreement] = {}
+    called: dict[str, list[Agreement]] = {}
     for table in tables:
         agreement = _agreement(table, party)
         _refuse_twice(table, places)
+        for other in called.setdefault(agreement.name_on_wire, []):
+            _check_called_alike(table, agreement, other)
+        called[agreement.name_on_wire].append(agreement)
         agreements[agreement.id] = agreement
         for ids in product(agreement.our_ids, agreement.their_ids):
             other = between.setdefault(ids, agreement)
             if other is not agreement:
                 _check_beside_agreement(table, agreement, other)
     return tuple(agreements.values())
+
+
+def _check_called_alike(table: Table, agreement: Agreement, other: Agreement) -> None:
+    """Refuse two agreements of one name on the wire that no arrival could tell apart."""
+    is_one_pair = set(agreement.our_ids) & set(other.our_ids) and set(agreement.their_ids) & set(
+        other.their_ids
+    )
+    if is_one_pair:
+        check_beside(table, agreement, other)
+    elif not (agreement.profile.has_cpa and other.profile.has_cpa):
+        key = "cpa_id" if table.is_given("cpa_id") else "id"
+        table.refuse(key, f"is how agreement {other.id!r} is called on the wire")
 
 
 def _check_beside_agreement(table: Table, agreement: Agreement, other: Agreement) -> None:
@@ -377,6 +394,7 @@ def _agreement(table: Table, party: tuple[PartyId, ...]) -> Agreement:
         validator=table["validator"],
         methods_supported=table["reliable_messaging_methods_supported"] or (),
         name=table["name"],
+        cpa=cpa_terms_of(table),
     )
 
 

@@ -8,10 +8,13 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from onceonly.gateway.config.agreement_keys import AGREEMENT_KEYS
+from onceonly.gateway.config.cpa_keys import CPA_KEYS
 from onceonly.gateway.config.file import Table
 from onceonly.gateway.config.terms import EVERY_MESSAGE
 from onceonly.gateway.config.values import ENTRANCES
 from onceonly.message.agreement import Agreement
+from onceonly.message.cpa import ServiceBinding
+from onceonly.message.instant import to_datetime
 from onceonly.message.terms import DeliveryTerms
 
 _UNITS: Final = (("D", 86_400), ("H", 3_600), ("M", 60), ("S", 1))
@@ -23,6 +26,9 @@ def effective(agreement: Agreement, table: Table | None = None) -> dict[str, str
     `table` is what the file says, which alone knows `level` and `round_trip`.
     """
     values = {**_of_parties(agreement), **_of_terms(agreement.terms), **_of_recovery(agreement)}
+    values |= _of_cpa(agreement) if agreement.profile.has_cpa else dict.fromkeys(CPA_KEYS)
+    if not agreement.profile.has_timeout:
+        values["timeout"] = None
     if table is not None:
         values = {**{name: table[name] for name in AGREEMENT_KEYS}, **values}
     return {name: _text(values.get(name)) for name in AGREEMENT_KEYS}
@@ -90,6 +96,41 @@ def _of_recovery(agreement: Agreement) -> dict[str, Any]:
         "when_not_started": recovery.when_not_started,
         "when_complete": recovery.when_complete,
     }
+
+
+def _of_cpa(agreement: Agreement) -> dict[str, Any]:
+    cpa = agreement.cpa
+    return {
+        "cpa_id": agreement.name_on_wire,
+        "role": cpa.role,
+        "partner_role": cpa.partner_role,
+        "services": tuple(map(_binding, cpa.services)) or None,
+        "check_header": cpa.check_header,
+        "duplicate_elimination": cpa.duplicate_elimination,
+        "ack_actor": cpa.ack_actor,
+        "signals_to": cpa.signals_to or agreement.send_to,
+        "soap_action": cpa.soap_action,
+        "answer_status": cpa.answer_status,
+        "plain_when_empty": cpa.is_plain_when_empty,
+        "strict_parts": cpa.has_strict_parts,
+        "valid_from": _instant(cpa.valid_from_at),
+        "valid_until": _instant(cpa.valid_until_at),
+        "retriable_faults": cpa.retriable_faults or None,
+        "lenient_signal_parties": cpa.has_lenient_signal_parties,
+        "roles_on_signals": cpa.has_roles_on_signals,
+        "description": cpa.description or None,
+    }
+
+
+def _binding(binding: ServiceBinding) -> str:
+    kind = f" ({binding.type})" if binding.type else ""
+    ways = (("send", binding.send), ("receive", binding.receive))
+    said = "; ".join(f"{way} {', '.join(actions)}" for way, actions in ways if actions)
+    return f"{binding.id}{kind}: {said}"
+
+
+def _instant(at: int | None) -> str | None:
+    return None if at is None else to_datetime(at).isoformat()
 
 
 def duration_of(seconds: int | None) -> str | None:

@@ -82,18 +82,19 @@ class Inquiries:
     ) -> Agreement | None:
         """The agreement whose partner asks: the names fit, and the caller shows what is required.
 
-        If the inquiry names no agreement, the only one that the asker has.
+        If the inquiry names no agreement, the only one that the asker has. Agreements that share a
+        name are with one partner, and are answered alike.
         """
         header = inquiry.header
         possible = [
             one
             for one in self._desk.house.agreements
-            if header.agreement_id in ("", one.id)
+            if header.agreement_id in ("", one.name_on_wire)
             and one.profile is profile
             and is_from_partner(header, one)
             and is_entitled(caller, one)
         ]
-        return possible[0] if len(possible) == 1 else None
+        return possible[0] if len({one.name_on_wire for one in possible}) == 1 else None
 
     def asked_about(self, inquiry_id: str) -> str | None:
         """The message that an open inquiry of ours is about, or that waits for its answer."""

@@ -194,7 +194,7 @@ class Receiver:
         A signal without a name has the agreement of the message that it is about.
         """
         named = signal.header.agreement_id
-        is_known = not named or self._desk.house.agreements.find_ours(named) is not None
+        is_known = not named or self._desk.house.agreements.named(named)
         return not is_known and self._relay.find_beside(caller, named) is None
 
     async def _refuse_caller(
@@ -246,8 +246,8 @@ class Receiver:
         for reading in readings_by(caller, signal):
             if await self._fits(reading, profile, caller):
                 return TAKEN
-        agreement = self._desk.house.agreements.find_ours(signal.header.agreement_id)
-        if agreement is not None and agreement.profile is not profile:
+        named = self._desk.house.agreements.named(signal.header.agreement_id)
+        if named and all(one.profile is not profile for one in named):
             return await self._drop_orphan(
                 signal, "is of another profile than its agreement", caller
             )
@@ -380,8 +380,9 @@ class Receiver:
         All other callers share the ration of strangers (R-45). But if a route for any agreement
         requires nothing of its callers, every caller counts as its neighbour and uses its ration.
         """
-        if self._desk.house.agreements.find_ours(named) is not None:
-            return named
+        found = self._desk.house.agreements.named(named)
+        if found:
+            return found[0].id
         route = self._relay.find_beside(caller, named) if named else None
         return STRANGERS if route is None else route.id
 
@@ -457,10 +458,12 @@ class Receiver:
         if about.message_type != names.NORMAL or about.message_id is None or not about.from_ids:
             return None
         named = {str(party) for party in about.from_ids}
-        agreement = self._desk.house.agreements.find_ours(about.agreement_id or "")
-        if agreement is None or not named & set(map(str, agreement.their_ids)):
-            found = filter(None, map(self._desk.house.agreements.find_with, sorted(named)))
-            agreement = next(found, None)
+        known = self._desk.house.agreements
+        called_so = known.named(about.agreement_id or "")
+        fitting = (one for one in called_so if named & set(map(str, one.their_ids)))
+        agreement = next(fitting, None)
+        if agreement is None:
+            agreement = next(filter(None, map(known.find_with, sorted(named))), None)
         if agreement is None or not is_entitled(caller, agreement):
             return None
         return agreement

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from random import Random
 
 from onceonly.message.message import DeliverySemantics, SyncReplyMode
-from onceonly.message.profile import PROFILES, Profile
+from onceonly.message.profile import Profile
 from onceonly.message.terms import Intermediary
 from onceonly.message.word import changed
 from onceonly.simulation.cast import line_id, path_of
 from onceonly.simulation.chance import stream
 from onceonly.simulation.generator.agreed import terms_of
+from onceonly.simulation.generator.profiles import GENERATED
 from onceonly.simulation.generator.sketch import PlannedMessage, Sketch
 from onceonly.simulation.generator.traffic import submit
 from onceonly.simulation.imposture import (
@@ -121,8 +122,8 @@ def _world(chance: Random, shape: str) -> _World:
     is_certified = chance.random() < 0.75
     if is_certified:
         sketch.tags.add("certificates")
-    profile = chance.choice(PROFILES)
-    others = profile if chance.random() < 0.8 else chance.choice(PROFILES)
+    profile = chance.choice(GENERATED)
+    others = profile if chance.random() < 0.8 else chance.choice(GENERATED)
     honest = _line(sketch, honest_way, profile, is_certified=is_certified)
     own = _line(sketch, own_way, others, is_certified=is_certified and chance.random() < 0.5)
     if is_certified:

@@ -10,11 +10,12 @@ from random import Random
 from types import MappingProxyType
 
 from onceonly.message.message import SEQUENCE_NUMBER_MAX, DeliverySemantics
-from onceonly.message.profile import PROFILES, Profile
+from onceonly.message.profile import Profile
 from onceonly.message.terms import DeliveryTerms, OnExhausted, RecoveryTerms
 from onceonly.message.word import Word, changed
 from onceonly.simulation.cast import ROUTE_RETRIES, line_id, party
 from onceonly.simulation.chance import stream
+from onceonly.simulation.generator.profiles import GENERATED
 from onceonly.simulation.generator.sketch import PlannedMessage, Sketch
 from onceonly.simulation.generator.traffic import follow
 from onceonly.simulation.network import Fate, Weather
@@ -33,7 +34,7 @@ class Scene(Word):
 
     happen: Callable[[Sketch], None]
     agree: Agree
-    profiles: tuple[Profile, ...] = PROFILES
+    profiles: tuple[Profile, ...] = GENERATED
     semantics: tuple[DeliverySemantics, ...] = _ONCE
     has_relay: bool = False
     fates: Mapping[Fate, float] | None = None

@@ -12,7 +12,7 @@ from random import Random
 from typing import Any
 
 from onceonly.message.message import AckRequested
-from onceonly.message.profile import PROFILES, Profile
+from onceonly.message.profile import Profile
 from onceonly.message.terms import (
     DeliveryTerms,
     Intermediary,
@@ -23,6 +23,7 @@ from onceonly.message.terms import (
 from onceonly.message.word import changed
 from onceonly.simulation.cast import ROUTE_RETRIES, line_id, party
 from onceonly.simulation.chance import stream
+from onceonly.simulation.generator.profiles import GENERATED
 from onceonly.simulation.generator.sketch import PlannedMessage, Sketch
 from onceonly.simulation.generator.traffic import LARGE_BYTES, submit
 from onceonly.simulation.network import Fate, Weather
@@ -165,7 +166,7 @@ def _terms(chance: Random, profile: Profile) -> DeliveryTerms:
 
 
 def _profile(chance: Random) -> Profile:
-    return chance.choice(PROFILES)
+    return chance.choice(GENERATED)
 
 
 def _tries(terms: DeliveryTerms) -> int:

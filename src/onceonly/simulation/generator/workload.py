@@ -10,12 +10,13 @@ on, so that combinations can be counted.
 from random import Random
 
 from onceonly.gateway.purge import UNMENTIONED_S
-from onceonly.message.profile import PROFILES, Profile
+from onceonly.message.profile import Profile
 from onceonly.message.terms import Intermediary
 from onceonly.message.word import changed
 from onceonly.simulation.chance import stream
 from onceonly.simulation.generator import hostile, mishaps, staged, traffic
 from onceonly.simulation.generator.agreed import patient, terms_of
+from onceonly.simulation.generator.profiles import GENERATED
 from onceonly.simulation.generator.scenes import Scene, scene_of
 from onceonly.simulation.generator.sketch import Sketch
 from onceonly.simulation.generator.words_given import with_words
@@ -119,7 +120,7 @@ def _lines(sketch: Sketch, scene: Scene | None) -> tuple[Line, ...]:
         (chance.choice(sketch.parties[:at]), sketch.parties[at])
         for at in range(1, len(sketch.parties))
     ]
-    profiles = {pair: chance.choice(PROFILES) for pair in ends}
+    profiles = {pair: chance.choice(GENERATED) for pair in ends}
     lines = [_line(sketch, pair, profiles[pair], is_first=pair == ends[0]) for pair in ends]
     if chance.random() < 0.06:
         pair = chance.choice(ends)

@@ -20,9 +20,13 @@ from onceonly.message.identity import MessageKey, Pair, PartyId
 from onceonly.message.message import (
     AcknowledgmentElement,
     AckRequested,
+    Actor,
     DeliverySemantics,
     Message,
+    MessageOrder,
     Payload,
+    SchemaLocation,
+    SignedReference,
     SyncReplyMode,
 )
 from onceonly.message.package import Package
@@ -56,6 +60,9 @@ Row = Sequence[Any]
 
 PARTIES_CACHED_MAX = 1_024
 """Lists of PartyIds that are kept decoded: a gateway has far fewer partners than messages."""
+
+_PAYLOAD_FIELDS = 5
+"""Fields of a payload's description in every profile; `ebms-2.0` may have more."""
 
 PAYLOADS_MAX = 1 << 16
 """Payload parts per message that `place` can tell apart; the wire's own limit is far lower."""
@@ -97,14 +104,39 @@ def decode_parties(text: str) -> tuple[PartyId, ...]:
 
 def encode_payloads(payloads: Sequence[Payload]) -> str:
     """Descriptions of payloads as JSON, in their order."""
-    return _to_json(
-        [[p.content_id, p.content_type, p.size_bytes, p.digest, p.name] for p in payloads]
-    )
+    return _to_json([_payload_fields(payload) for payload in payloads])
 
 
 def decode_payloads(text: str) -> tuple[Payload, ...]:
     """The inverse of `encode_payloads`."""
-    return tuple(Payload(*fields) for fields in json.loads(text))
+    return tuple(_payload(*fields) for fields in json.loads(text))
+
+
+def _payload_fields(payload: Payload) -> list[Any]:
+    fields: list[Any] = [
+        payload.content_id,
+        payload.content_type,
+        payload.size_bytes,
+        payload.digest,
+        payload.name,
+    ]
+    if payload.reference_id or payload.role or payload.description or payload.schemas:
+        schemas = [[one.location, one.version] for one in payload.schemas]
+        fields += [payload.reference_id, payload.role, payload.description, schemas]
+    return fields
+
+
+def _payload(*fields: Any) -> Payload:
+    if len(fields) == _PAYLOAD_FIELDS:
+        return Payload(*fields)
+    reference_id, role, description, schemas = fields[_PAYLOAD_FIELDS:]
+    return changed(
+        Payload(*fields[:_PAYLOAD_FIELDS]),
+        reference_id=reference_id,
+        role=role,
+        description=description,
+        schemas=tuple(SchemaLocation(*one) for one in schemas),
+    )
 
 
 def place(position: int, number: int) -> int:
@@ -140,19 +172,87 @@ def _encode_acknowledgment(element: AcknowledgmentElement | None) -> str | None:
     if element is None:
         return None
     parties = [[party.value, party.type] for party in element.from_ids]
-    return _to_json([element.timestamp_at, parties, element.is_signed])
+    fields: list[Any] = [element.timestamp_at, parties, element.is_signed]
+    if element.ref_to_message_id:
+        references = [
+            [one.uri, one.digest_method, one.digest_value, one.text] for one in element.references
+        ]
+        fields += [element.actor.value, element.ref_to_message_id, references]
+    return _to_json(fields)
 
 
 def _decode_acknowledgment(text: str | None) -> AcknowledgmentElement | None:
     if text is None:
         return None
-    timestamp_at, parties, is_signed = json.loads(text)
-    from_ids = tuple(PartyId(value, kind) for value, kind in parties)
-    return AcknowledgmentElement(timestamp_at=timestamp_at, from_ids=from_ids, is_signed=is_signed)
+    timestamp_at, parties, is_signed, *rest = json.loads(text)
+    element = AcknowledgmentElement(
+        timestamp_at=timestamp_at,
+        from_ids=tuple(PartyId(value, kind) for value, kind in parties),
+        is_signed=is_signed,
+    )
+    if not rest:
+        return element
+    actor, about, references = rest
+    return changed(
+        element,
+        actor=Actor(actor),
+        ref_to_message_id=about,
+        references=tuple(SignedReference(*one) for one in references),
+    )
+
+
+def _encode_cpa_header(message: Message) -> str | None:
+    """What only a header of `ebms-2.0` says, as JSON; None if it says nothing of it."""
+    order, next_ack = message.order, message.next_ack_requested
+    said = (
+        message.from_role,
+        message.to_role,
+        message.service_type,
+        message.description or None,
+        message.duplicate_elimination,
+        message.ack_requested,
+        None if next_ack is AckRequested.NONE else next_ack,
+        _encode_acknowledgment(message.next_acknowledgment),
+        None if order is None else [order.number, order.is_reset],
+    )
+    if said == _SAYS_NOTHING:
+        return None
+    return _to_json(
+        {name: one for name, one in zip(_CPA_HEADER, said, strict=True) if one is not None}
+    )
+
+
+_CPA_HEADER = (
+    "from_role",
+    "to_role",
+    "service_type",
+    "description",
+    "duplicate_elimination",
+    "ack_requested",
+    "next_ack_requested",
+    "next_acknowledgment",
+    "order",
+)
+_SAYS_NOTHING = (None,) * len(_CPA_HEADER)
+
+
+def _with_cpa_header(message: Message, text: str | None) -> Message:
+    """The inverse of `_encode_cpa_header`."""
+    if text is None:
+        return message
+    said = json.loads(text)
+    for name in ("ack_requested", "next_ack_requested"):
+        if name in said:
+            said[name] = AckRequested(said[name])
+    if "next_acknowledgment" in said:
+        said["next_acknowledgment"] = _decode_acknowledgment(said["next_acknowledgment"])
+    if "order" in said:
+        said["order"] = MessageOrder(*said["order"])
+    return changed(message, **said)
 
 
 def from_message(message: Message) -> tuple[Any, ...]:
-    """The columns `from_ids` to `acknowledgment`."""
+    """The columns `from_ids` to `cpa_header`."""
     return (
         encode_parties(message.from_ids),
         encode_parties(message.to_ids),
@@ -167,14 +267,15 @@ def from_message(message: Message) -> tuple[Any, ...]:
         message.sync_reply_mode,
         message.delivery_receipt_requested,
         _encode_acknowledgment(message.acknowledgment),
+        _encode_cpa_header(message),
     )
 
 
 def to_message(message_id: str, agreement_id: str, columns: Row) -> Message:
-    """The message whose columns `from_ids` to `acknowledgment` are `columns`."""
+    """The message whose columns `from_ids` to `cpa_header` are `columns`."""
     from_ids, to_ids, conversation, service, action, timestamp_at, semantics, ref = columns[:8]
-    payloads, time_to_live_at, reply_mode, receipt, acknowledgment = columns[8:]
-    return Message(
+    payloads, time_to_live_at, reply_mode, receipt, acknowledgment, cpa_header = columns[8:]
+    message = Message(
         message_id=message_id,
         from_ids=decode_parties(from_ids),
         to_ids=decode_parties(to_ids),
@@ -191,6 +292,7 @@ def to_message(message_id: str, agreement_id: str, columns: Row) -> Message:
         delivery_receipt_requested=receipt and AckRequested(receipt),
         acknowledgment=_decode_acknowledgment(acknowledgment),
     )
+    return _with_cpa_header(message, cpa_header)
 
 
 def to_outbound(columns: Row) -> Outbound:
@@ -221,9 +323,9 @@ def to_outbound_entry(row: Row) -> OutboundEntry:
 
 def to_outbound_view(row: Row) -> OutboundView:
     """An entry's columns, then `settled_at`, the message, and `digest` to `resent_as`."""
-    settled_at, (digest, submitted_at, header_digest, resend_of, resent_as) = row[18], row[32:]
+    settled_at, (digest, submitted_at, header_digest, resend_of, resent_as) = row[18], row[33:]
     return OutboundView(
-        to_message(row[1], row[4], row[19:32]),
+        to_message(row[1], row[4], row[19:33]),
         to_outbound(row[5:18]),
         submitted_at,
         settled_at,
@@ -392,8 +494,8 @@ def to_job_row(row: Row) -> JobRow:
 def to_staged(row: Row) -> StagedMessage:
     """The columns of a job, of its row, of the message, and `digest`."""
     job_row = to_job_row(row[6:13])
-    message = to_message(row[13], row[14], row[15:28])
-    return StagedMessage(Job(*row[:6]), job_row, message, row[28])
+    message = to_message(row[13], row[14], row[15:29])
+    return StagedMessage(Job(*row[:6]), job_row, message, row[29])
 
 
 def to_record(row: Row) -> Record:

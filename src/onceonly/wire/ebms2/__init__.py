@@ -7,7 +7,7 @@ from onceonly.message.profile import Profile
 from onceonly.wire import soap
 from onceonly.wire.codec import Codec
 from onceonly.wire.ebms2 import reading, signing, writing
-from onceonly.wire.ebms2.names import HEADER_TYPE
+from onceonly.wire.ebms2.names import HEADER_TYPE, SERVICE
 
 CODEC: Final = Codec(
     profile=Profile.EBMS_2_0,
@@ -20,6 +20,7 @@ CODEC: Final = Codec(
     write=writing.write,
     write_routing_header=lambda _: "",
     header_type=HEADER_TYPE,
+    signal_services=SERVICE,
     charset="UTF-8",
     stands_alone=True,
     drops_unnamed_parts=True,

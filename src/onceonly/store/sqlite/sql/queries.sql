@@ -49,9 +49,9 @@ INSERT INTO outbound (message_id, from_party, to_party, agreement_id, status, at
 -- name: add_outbound_message
 INSERT INTO outbound_message (position, from_ids, to_ids, conversation_id, service, action,
     timestamp_at, semantics, ref_to_message_id, payloads, time_to_live_at, sync_reply_mode,
-    delivery_receipt_requested, acknowledgment, digest, submitted_at, idempotency_key,
+    delivery_receipt_requested, acknowledgment, cpa_header, digest, submitted_at, idempotency_key,
     header_digest)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: put_resent_as
 UPDATE outbound_message SET resent_as = ? WHERE position = ?
@@ -92,7 +92,8 @@ SELECT position, message_id, from_party, to_party, agreement_id, status, attempt
     exposure, sequence_number, expires_at, transients, silence, pings, error_code, has_arrived,
     is_certain, due_ns, settled_at, from_ids, to_ids, conversation_id, service, action,
     timestamp_at, semantics, ref_to_message_id, payloads, time_to_live_at, sync_reply_mode,
-    delivery_receipt_requested, acknowledgment, digest, submitted_at, header_digest, resend_of,
+    delivery_receipt_requested, acknowledgment, cpa_header, digest, submitted_at, header_digest,
+    resend_of,
     resent_as
   FROM outbound JOIN outbound_message USING (position) WHERE message_id = ?
 
@@ -311,9 +312,9 @@ INSERT INTO inbound VALUES (NULL, ?, ?, ?, ?, ?, 'not-started', ?, ?, ?, ?, ?, ?
 -- name: add_inbound_message
 INSERT INTO inbound_message (position, from_ids, to_ids, conversation_id, service, action,
     timestamp_at, semantics, ref_to_message_id, payloads, time_to_live_at, sync_reply_mode,
-    delivery_receipt_requested, acknowledgment, response_content_type, response_lengths,
+    delivery_receipt_requested, acknowledgment, cpa_header, response_content_type, response_lengths,
     response_segments)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: add_inbound_body
 INSERT INTO inbound_body VALUES (?, ?)
@@ -335,7 +336,7 @@ SELECT position, message_id, from_party, to_party, agreement_id, status, process
 -- name: find_inbound_message
 SELECT message_id, agreement_id, from_ids, to_ids, conversation_id, service, action,
     timestamp_at, semantics, ref_to_message_id, payloads, time_to_live_at, sync_reply_mode,
-    delivery_receipt_requested, acknowledgment
+    delivery_receipt_requested, acknowledgment, cpa_header
   FROM inbound INDEXED BY inbound_by_key CROSS JOIN inbound_message USING (position)
   WHERE message_id = ? AND from_party = ? AND to_party = ? AND has_key = 1
 
@@ -382,10 +383,10 @@ INSERT INTO inbound (message_id, from_party, to_party, agreement_id, status, pro
 -- name: repeat_inbound_message
 INSERT INTO inbound_message (position, from_ids, to_ids, conversation_id, service, action,
     timestamp_at, semantics, ref_to_message_id, payloads, time_to_live_at, sync_reply_mode,
-    delivery_receipt_requested, acknowledgment)
+    delivery_receipt_requested, acknowledgment, cpa_header)
   SELECT ?2, from_ids, to_ids, conversation_id, service, action, timestamp_at, semantics,
       ref_to_message_id, payloads, time_to_live_at, sync_reply_mode, delivery_receipt_requested,
-      acknowledgment
+      acknowledgment, cpa_header
     FROM inbound_message WHERE position = ?1
 
 -- name: repeat_inbound_bodies
@@ -423,7 +424,7 @@ SELECT position, message_id, from_party, to_party, agreement_id, status, process
 SELECT inbox_offset, message_id, agreement_id, received_at, handed_over_at, processing, digest,
     header_digest, repetition, first_offset, first_handed_over_at, from_ids, to_ids,
     conversation_id, service, action, timestamp_at, semantics, ref_to_message_id, payloads,
-    time_to_live_at, sync_reply_mode, delivery_receipt_requested, acknowledgment
+    time_to_live_at, sync_reply_mode, delivery_receipt_requested, acknowledgment, cpa_header
   FROM inbound CROSS JOIN inbound_message USING (position)
   WHERE inbox_offset > ? AND inbox_offset IS NOT NULL AND status = 'handed_over'
   ORDER BY inbox_offset LIMIT ?
@@ -432,7 +433,7 @@ SELECT inbox_offset, message_id, agreement_id, received_at, handed_over_at, proc
 SELECT inbox_offset, message_id, agreement_id, received_at, handed_over_at, processing, digest,
     header_digest, repetition, first_offset, first_handed_over_at, from_ids, to_ids,
     conversation_id, service, action, timestamp_at, semantics, ref_to_message_id, payloads,
-    time_to_live_at, sync_reply_mode, delivery_receipt_requested, acknowledgment
+    time_to_live_at, sync_reply_mode, delivery_receipt_requested, acknowledgment, cpa_header
   FROM inbound INDEXED BY inbound_unfinished CROSS JOIN inbound_message USING (position)
   WHERE inbox_offset > ? AND inbox_offset <= ? AND inbox_offset IS NOT NULL AND status = 'handed_over'
     AND processing <> 'complete' AND is_refused = 0
@@ -442,7 +443,7 @@ SELECT inbox_offset, message_id, agreement_id, received_at, handed_over_at, proc
 SELECT inbox_offset, message_id, agreement_id, received_at, handed_over_at, processing, digest,
     header_digest, repetition, first_offset, first_handed_over_at, from_ids, to_ids,
     conversation_id, service, action, timestamp_at, semantics, ref_to_message_id, payloads,
-    time_to_live_at, sync_reply_mode, delivery_receipt_requested, acknowledgment
+    time_to_live_at, sync_reply_mode, delivery_receipt_requested, acknowledgment, cpa_header
   FROM inbound INDEXED BY inbound_unfinished CROSS JOIN inbound_message USING (position)
   WHERE inbox_offset > ? AND inbox_offset <= ? AND inbox_offset IS NOT NULL AND status = 'handed_over'
     AND processing <> 'complete' AND is_refused = 0 AND processing = 'not-started'
@@ -452,7 +453,7 @@ SELECT inbox_offset, message_id, agreement_id, received_at, handed_over_at, proc
 SELECT inbox_offset, message_id, agreement_id, received_at, handed_over_at, processing, digest,
     header_digest, repetition, first_offset, first_handed_over_at, from_ids, to_ids,
     conversation_id, service, action, timestamp_at, semantics, ref_to_message_id, payloads,
-    time_to_live_at, sync_reply_mode, delivery_receipt_requested, acknowledgment
+    time_to_live_at, sync_reply_mode, delivery_receipt_requested, acknowledgment, cpa_header
   FROM inbound CROSS JOIN inbound_message USING (position)
   WHERE inbox_offset = ? AND inbox_offset IS NOT NULL
 
@@ -869,7 +870,7 @@ SELECT number FROM holding CROSS JOIN run ON number = holding.run WHERE released
 SELECT number, job_id, opened_at, staged_at, releases, released_at, row, staged.run, outcome,
     job_row.message_id, fingerprint, error_code, reason, staged.message_id, agreement_id, from_ids, to_ids, conversation_id, service, action,
     timestamp_at, semantics, ref_to_message_id, payloads, time_to_live_at, sync_reply_mode,
-    delivery_receipt_requested, acknowledgment, digest
+    delivery_receipt_requested, acknowledgment, cpa_header, digest
   FROM staged CROSS JOIN job ON staged.job = number CROSS JOIN job_row USING (job, row)
   WHERE staged.run = ? ORDER BY row LIMIT ?
 
@@ -877,7 +878,7 @@ SELECT number, job_id, opened_at, staged_at, releases, released_at, row, staged.
 SELECT number, job_id, opened_at, staged_at, releases, released_at, row, staged.run, outcome,
     job_row.message_id, fingerprint, error_code, reason, staged.message_id, agreement_id, from_ids, to_ids, conversation_id, service, action,
     timestamp_at, semantics, ref_to_message_id, payloads, time_to_live_at, sync_reply_mode,
-    delivery_receipt_requested, acknowledgment, digest
+    delivery_receipt_requested, acknowledgment, cpa_header, digest
   FROM job CROSS JOIN job_row ON job_row.job = number
     CROSS JOIN staged USING (job, run, row)
   WHERE job_id = ? AND row = ?
@@ -931,7 +932,10 @@ DELETE FROM run WHERE number IN (
     WHERE dropped_at < ? AND NOT EXISTS (SELECT 1 FROM job WHERE job.job_id = run.job_id) LIMIT ?)
 
 -- name: add_staged
-INSERT INTO staged VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO staged (job, run, row, message_id, agreement_id, from_ids, to_ids, conversation_id,
+    service, action, timestamp_at, semantics, ref_to_message_id, payloads, time_to_live_at,
+    sync_reply_mode, delivery_receipt_requested, acknowledgment, cpa_header, digest)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: add_staged_body
 INSERT INTO staged_body VALUES (?, ?)
