@@ -206,6 +206,8 @@ class Agreements:
                 f" expected is profile {agreement.profile.name}, which was agreed",
             )
         passed(Check.PROFILE)
+        check_cpa(message, agreement)
+        passed(Check.SERVICE)
         assert bool(routing) is profile.has_routing_headers, "so its codec reads a document"
         hop = routing[-1] if routing else None
         if hop is not None and hop.receiver_uri not in our_uris:
@@ -219,7 +221,6 @@ class Agreements:
         passed(Check.TIMES)
         refuse_signed(message.acknowledgment)
         passed(Check.SIGNATURE)
-        check_cpa(message, agreement)
         terms = _terms_of(message, hop, agreement)
         passed(Check.TERMS)
         admitted = AdmittedMessage(agreement, _renamed(message, agreement, terms), terms, hop)
