@@ -75,7 +75,6 @@ def refusal(message: Message, *agreements: Agreement) -> tuple[ErrorCode, str, s
     return error.code, (error.location or "").rpartition("eb:")[2], error.description
 
 
-@pytest.mark.statement("E2-122")
 def test_service_and_action_say_under_which_agreement_a_message_comes():
     """Inside it has the agreement's own id; the name on the wire is that of both."""
     assert admitted(MESSAGE).agreement_id == "orders"

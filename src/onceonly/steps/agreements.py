@@ -195,9 +195,9 @@ class Agreements:
                 location=f"{HEADER}MessageHeader/eb:CPAId" if profile.has_cpa else "",
             )
         passed(Check.AGREEMENT)
-        _check_ids(message.from_ids, agreement.their_ids, "From")
+        _check_ids(message.from_ids, agreement.their_ids, "From", agreement.profile)
         passed(Check.FROM)
-        _check_ids(message.to_ids, agreement.our_ids, "To")
+        _check_ids(message.to_ids, agreement.our_ids, "To", agreement.profile)
         passed(Check.TO)
         if profile is not agreement.profile:
             raise RemoteError(
@@ -263,13 +263,18 @@ def _is_between(agreement: Agreement, message: Message) -> bool:
     )
 
 
-def _check_ids(named: Sequence[PartyId], agreed: Sequence[PartyId], element: str) -> None:
+def _check_ids(
+    named: Sequence[PartyId], agreed: Sequence[PartyId], element: str, profile: Profile
+) -> None:
+    """A party may name itself by some of its agreed ids, and by no other one."""
     for party in named:
         if party not in agreed:
+            is_of_cpa = profile.has_cpa
             raise RemoteError(
-                ErrorCode.VALUE_NOT_RECOGNIZED,
+                ErrorCode.INCONSISTENT if is_of_cpa else ErrorCode.VALUE_NOT_RECOGNIZED,
                 f"{element} PartyId {quoted(str(party))} is not in the agreement; expected is"
                 f" {' or '.join(quoted(str(one)) for one in agreed)}",
+                location=f"{HEADER}MessageHeader/eb:{element}/eb:PartyId" if is_of_cpa else "",
             )
 
 
