@@ -108,7 +108,8 @@ public final class Main {
         try {
             String said = switch (exchange.getRequestURI().getPath()) {
                 case "/send" -> {
-                    String id = UUID.randomUUID() + "@strict.example";
+                    // Not `local@domain`, as RFC 2392 has it: others write a bare UUID, too.
+                    String id = UUID.randomUUID().toString();
                     String type = exchange.getRequestHeaders().getFirst("Content-Type");
                     yield msh.send(
                         query.get("action"), query.get("conversation"), query.get("ref"),
