@@ -8,6 +8,7 @@ from configuration_file import ROUTE, SMALLEST, read, refusal
 from onceonly.gateway.config import ConfigurationError, read_configuration
 from onceonly.gateway.config.cpa_keys import CPA_KEYS
 from onceonly.gateway.config.keys import REPEATED, TABLES
+from onceonly.gateway.config.order_keys import ORDER_KEYS
 
 OTHER_TABLES = f"""{ROUTE}
 [smtp]
@@ -140,6 +141,8 @@ WRONG = {
         "id = 1",
         'profile = "rm-1999"',
         "profile = 2000",
+        'preset = "x"',
+        'preset = "digikoppeling-osb-rm-e"',
         "with = []",
         'name = ""',
         "name = 1",
@@ -468,7 +471,8 @@ def test_every_key_has_a_wrong_value_above():
     """The table of wrong values misses no key."""
     for table, keys in TABLES.items():
         tried = {line.partition("=")[0].strip() for line in WRONG[table]}
-        elsewhere = set(CPA_KEYS) if table == "agreement" else set()  # In test_cpa_config.py.
+        # In test_cpa_config.py and test_order_config.py.
+        elsewhere = {*CPA_KEYS, *ORDER_KEYS} if table == "agreement" else set()
         assert set(keys) - elsewhere <= tried, table
 
 

@@ -38,6 +38,10 @@ _NO_NUMBER = (
 )
 
 
+ORDER_LOCATION = f"{HEADER}MessageOrder/eb:SequenceNumber"
+"""Where a header has the number of the message in its conversation."""
+
+
 class AdmittedMessage(Word):
     """A message that keeps to its agreement, under the agreement's names."""
 
@@ -294,6 +298,7 @@ def _terms_of(message: Message, hop: RoutingHeader | None, agreement: Agreement)
     semantics = _semantics_of(message, agreement)
     if not agreement.profile.header_has_parameters:
         return agreed if semantics is agreed.semantics else changed(agreed, semantics=semantics)
+    _check_order(message, agreement)
     ack_requested = _ack_requested_of(message, hop) or AckRequested.NONE
     if ack_requested is AckRequested.SIGNED:
         raise RemoteError(ErrorCode.NOT_SUPPORTED, _UNSIGNED, location=f"{HEADER}AckRequested")
@@ -326,6 +331,37 @@ def _semantics_of(message: Message, agreement: Agreement) -> DeliverySemantics:
         f"deliverySemantics is {message.semantics.value}; expected is what was agreed,"
         f" {word.value}, or none in the header",
     )
+
+
+def _check_order(message: Message, agreement: Agreement) -> None:
+    """Raise `RemoteError` if there is an order where none was agreed, or none where one was.
+
+    An order needs both other wishes: whoever numbers messages has to know which were stored, and
+    two copies would have one number. Where headers are taken at their word, one without an order
+    is handed over when it comes.
+    """
+    terms = agreement.terms
+    if message.order is None:
+        if terms.is_ordered and agreement.cpa.check_header is CheckHeader.STRICT:
+            raise RemoteError(
+                ErrorCode.INCONSISTENT,
+                "MessageOrder is missing; expected is one in every message, as was agreed",
+                location=ORDER_LOCATION.rpartition("/")[0],
+            )
+        return
+    if not terms.is_ordered:
+        raise RemoteError(
+            ErrorCode.NOT_SUPPORTED,
+            "MessageOrder is there; expected is a message without it, since no order was agreed",
+            location=ORDER_LOCATION.rpartition("/")[0],
+        )
+    if not (message.wants_ack and message.duplicate_elimination):
+        raise RemoteError(
+            ErrorCode.INCONSISTENT,
+            "MessageOrder is there without AckRequested or without DuplicateElimination; expected"
+            " are both beside it",
+            location=ORDER_LOCATION.rpartition("/")[0],
+        )
 
 
 def _ack_requested_of(message: Message, hop: RoutingHeader | None) -> AckRequested | None:
