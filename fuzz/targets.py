@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import fuzz_config
+import fuzz_cpa
 import fuzz_decision
 import fuzz_envelope
 import fuzz_forward
@@ -54,6 +55,7 @@ TARGETS = (
     Fuzzed("smtp", fuzz_smtp.converse, ("smtp",), 3, "SMTP commands and data"),
     Fuzzed("journal", fuzz_journal.read, ("journal",), 3, "journal segments"),
     Fuzzed("config", fuzz_config.read, ("config",), 3, "configuration files"),
+    Fuzzed("cpa", fuzz_cpa.read, ("cpa",), 3, "CPA documents, imported"),
     Fuzzed("rest", fuzz_rest.read, ("rest",), 8, "queries and bodies of the API"),
 )
 BY_NAME = {target.name: target for target in TARGETS}

@@ -34,6 +34,8 @@ WHOLE = {
         "SCAN spooled USING COVERING INDEX spooled_by_digest",
         "SCAN staged_spooled USING COVERING INDEX staged_spooled_by_digest",
     ),
+    "list_blocked_orders": ("SCAN sending_order USING INDEX sending_order_blocked",),
+    "list_gaps": ("SCAN receiving_order USING INDEX receiving_order_gap",),
     "list_recovering": ("SCAN recovery USING COVERING INDEX recovery_at_work",),
     "list_owed_notices": ("SCAN owed_notice",),
     "list_pairs": ("SCAN sending_pair", "SCAN receiving_pair"),

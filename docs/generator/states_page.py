@@ -1,6 +1,6 @@
 """Reference: the state tables and their diagrams, found by running the machines."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from generator import machines
 from generator.figures import Point, state_figure
@@ -8,11 +8,12 @@ from generator.machines import Row
 from generator.words import attribute_docs, code, first_line, table
 from onceonly.message.errors import ErrorCode
 from onceonly.message.instant import US_PER_S, Now
-from onceonly.message.message import AckRequested, DeliverySemantics, SyncReplyMode
+from onceonly.message.message import AckRequested, DeliverySemantics, MessageOrder, SyncReplyMode
 from onceonly.message.terms import DeliveryTerms
 from onceonly.message.word import changed
-from onceonly.protocol import effects, keeping, receiving
+from onceonly.protocol import effects, keeping, ordering, receiving
 from onceonly.protocol.effects import Answer, Journal
+from onceonly.protocol.ordering import ReceivingOrder
 from onceonly.protocol.pairing import PairStatus, SendingPair
 from onceonly.protocol.receiving import (
     Arrival,
@@ -238,14 +239,22 @@ _EXAMPLES: dict[Case, tuple[Arrival, Known | None, ReceivingPair]] = {
     Case.EXPIRED: (_arrival(age_s=2_000), None, _OPEN),
     Case.QUARANTINED: (_arrival(), None, changed(_OPEN, status=PairStatus.QUARANTINED)),
     Case.OUT_OF_SEQUENCE: (_arrival(9), None, _OPEN),
+    **dict.fromkeys((Case.HELD, Case.ORDER_BROKEN, Case.HOLD_FULL), (_arrival(), None, _OPEN)),
 }
+_IN_ORDER: dict[Case, tuple[int, Sequence[int]]] = {
+    Case.HELD: (5, ()),
+    Case.ORDER_BROKEN: (1, ()),
+    Case.HOLD_FULL: (9, (5, 6)),
+}
+"""Of an ordered conversation that expects number 3: the number that comes, and those held."""
 
 
 def _arrivals() -> str:
     text = """## Arrival
 
 What a receiver makes of a OnceAndOnlyOnce message that arrives. The MessageId decides first, then
-the age, then what the message asks for, then the SequenceNumber where there is one.
+the age, then what the message asks for, then the SequenceNumber where there is one, and in an
+ordered conversation its MessageOrder.
 
 """
     return text + table(
@@ -258,10 +267,15 @@ def _case_row(case: Case) -> tuple[str, str, str, str, str]:
     reception = receiving.receive(
         arrival, known, pair, _NOW, _TERMS, is_cancelled=case is Case.CANCELLED
     )
+    if case in _IN_ORDER:
+        number, held = _IN_ORDER[case]
+        state, agreed = ReceivingOrder(3, held=len(held)), changed(_TERMS, order_hold_max=2)
+        taking = ordering.take(MessageOrder(number), state, held, _NOW.at, agreed)
+        reception = receiving.in_its_order(reception, number, taking)
     assert reception.case is case, f"the example of {case} is one of {reception.case}"
     events = [effect.event.value for effect in reception.effects if isinstance(effect, Journal)]
     answers = [_answer(effect) for effect in reception.effects if not isinstance(effect, Journal)]
-    is_stored = "yes" if case is Case.NEW else "no"
+    is_stored = "yes" if case.is_new else "no"
     return f"`{case.name}`", case.value, is_stored, code(events), ", ".join(answers)
 
 

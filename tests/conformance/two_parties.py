@@ -42,12 +42,22 @@ async def submit(gateway: RunningGateway, to: str, *payloads: bytes, **header: A
     return message_id
 
 
+def toml_of(value: Any) -> str:
+    """A value as TOML spells it, on one line."""
+    if isinstance(value, dict):
+        members = ", ".join(f"{key} = {toml_of(one)}" for key, one in value.items())
+        return f"{{{members}}}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(toml_of, value))}]"
+    return json.dumps(value)
+
+
 def write(directory: Path, name: str, *tables: tuple[str, dict[str, Any]]) -> RunningGateway:
     """A gateway of these tables, not running yet."""
     path = directory / f"{name}.toml"
     path.write_text(
         "\n".join(
-            "\n".join([heading, *(f"{key} = {json.dumps(value)}" for key, value in keys.items())])
+            "\n".join([heading, *(f"{key} = {toml_of(value)}" for key, value in keys.items())])
             for heading, keys in (*tables, ("[drill]", {"clock_rate": CLOCK_RATE}))
         ),
         "utf-8",

@@ -3,7 +3,9 @@
 import re
 from pathlib import Path
 
-from onceonly.gateway.config import Configuration, read_configuration
+import pytest
+
+from onceonly.gateway.config import Configuration, ConfigurationError, read_configuration
 
 GATEWAY = """\
 [gateway]
@@ -50,3 +52,11 @@ def read(directory: Path, text: str) -> Configuration:
     path = directory / "gateway.toml"
     path.write_text(text, encoding="utf-8")
     return read_configuration(path)
+
+
+def refusal(directory: Path, text: str) -> tuple[int | None, str]:
+    """The line that is named, and the reason."""
+    with pytest.raises(ConfigurationError) as caught:
+        read(directory, text)
+    line = re.search(r"gateway\.toml:(\d+)$", caught.value.where)
+    return (int(line[1]) if line else None), caught.value.reason

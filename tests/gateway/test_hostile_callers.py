@@ -85,6 +85,7 @@ def path_of(operation: AnyOperation, message_id: str = M, number: str = "0") -> 
     path = path.replace("/v1/reports/file", "/v1/reports/file?path=page.html")
     return (
         path.replace("{partner}", "urn:duns:111111111")
+        .replace("{conversation}", "c-1")
         .replace("{job}", "job-1")
         .replace("{agreement}", "tpa-ab-1")
     )

@@ -529,6 +529,9 @@ async def test_every_action_has_a_row_that_says_who_and_why(gateway, peer, opera
         "prepareBulk": {"do": "cancel", "where": {}, "reason": "maintenance"},
         "startBulk": {"count": 0},
         **{calls.redeliver.name: {"reason": "maintenance"} for calls in ITEM_CALLS},
+        "resetConversation": {"reason": "maintenance"},
+        "releaseConversation": {"reason": "maintenance"},
+        "dropConversation": {"reason": "maintenance"},
         "muteRule": {"for_s": 60, "reason": "maintenance"},
     }
     before = len(gateway.rows(Event.ASKED))

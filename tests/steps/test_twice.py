@@ -36,6 +36,8 @@ NOT_IN_WORLDS = {
     "counting.count",
     "handing_over.park",
     "handing_over.take_up",
+    *("holding.drop", "holding.hand_over", "holding.hand_over_following", "holding.keep"),
+    *("holding.release", "holding.tell_gaps", "operating.reset_order"),
     "notices.park",
     "operating.note_parked",
     "operating.take_up",

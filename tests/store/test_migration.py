@@ -463,7 +463,8 @@ def test_the_words_that_end_a_doubt_cost_nothing_that_was_there(path: Path, open
     connection = apsw.Connection(str(path))
     indexes = (
         "SELECT name, sql FROM sqlite_schema WHERE type = 'index'"
-        " AND tbl_name IN ('outbound', 'notice', 'bulk') ORDER BY name"
+        " AND tbl_name IN ('outbound', 'notice', 'bulk')"
+        " AND name <> 'outbound_queued' ORDER BY name"  # which the 25th step makes anew
     )
     for step in read_migrations()[1:19]:
         connection.execute(step.statements)

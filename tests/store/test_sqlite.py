@@ -30,6 +30,7 @@ from onceonly.message.event import Direction, Event
 from onceonly.message.message import AckRequested, DeliverySemantics, SyncReplyMode
 from onceonly.message.signals import MessageStatus, ReportedProcessing
 from onceonly.protocol.effects import NoticeKind
+from onceonly.protocol.ordering import OrderStatus
 from onceonly.protocol.pairing import PairStatus
 from onceonly.protocol.receiving import InboundStatus, ProcessingState
 from onceonly.protocol.recovering import RecoveryPhase, ResponseStatus
@@ -57,6 +58,7 @@ AGREED_ONLY = {"AtLeastOnce", "mshSignalsOnly"}
 CHECKED_WORDS = {
     ("counter", "span"): Span,
     ("outbound", "status"): OutboundStatus,
+    ("sending_order", "status"): OrderStatus,
     ("outbound", "exposure"): Exposure,
     ("outbound", "silence"): Silence,
     ("outbound_message", "semantics"): DeliverySemantics,

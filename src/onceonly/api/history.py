@@ -47,6 +47,7 @@ class JournalRow(Word, kw_only=True, omit_defaults=True):
     time_to_live_at: int | None = None
     ack_requested: str | None = None
     receipt_requested: str | None = None
+    order_number: int | None = None
     schema_version: int
     seq: int
     store_epoch: int

@@ -95,6 +95,13 @@ class InboxQuery(InboxCriteria, kw_only=True, omit_defaults=True):
     payloads: Literal["none", "inline"] = "none"
 
 
+class Schema(Word, kw_only=True):
+    """Where a schema of a payload is said to be; it was not fetched."""
+
+    location: str
+    version: str
+
+
 class Payload(Word, kw_only=True):
     """One payload of a received message.
 
@@ -108,6 +115,11 @@ class Payload(Word, kw_only=True):
     digest: Digest
     href: str
     body: bytes | UnsetType | None = UNSET
+    reference_id: str | UnsetType = UNSET
+    """What the Manifest of `ebms-2.0` says of it beside, if it says anything."""
+    role: str | UnsetType = UNSET
+    description: str | UnsetType = UNSET
+    schemas: tuple[Schema, ...] | UnsetType = UNSET
 
 
 class InboxItem(Sent, kw_only=True):

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Final
 
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from onceonly.api.fields import (
     Choice,
@@ -95,6 +95,12 @@ class Sent(Word, kw_only=True):
     semantics: DeliverySemantics
     timestamp: Instant
     size_bytes: int
+    from_role: str | UnsetType = UNSET
+    """Roles, the type of the service, and the description are of `ebms-2.0`, if the header has
+    them."""
+    to_role: str | UnsetType = UNSET
+    service_type: str | UnsetType = UNSET
+    description: str | UnsetType = UNSET
 
 
 class PairCondition(Word, kw_only=True):

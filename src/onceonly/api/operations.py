@@ -6,6 +6,7 @@ from onceonly.api import backups, history, jobs, messages, operating, upkeep, wa
 from onceonly.api.agreement_operations import AGREEMENT_OPERATIONS
 from onceonly.api.alert_operations import ALERT_OPERATIONS
 from onceonly.api.bulk_operations import BULK_OPERATIONS
+from onceonly.api.conversation_operations import CONVERSATION_OPERATIONS
 from onceonly.api.counts import COUNTS
 from onceonly.api.event_operations import LIST_EVENTS
 from onceonly.api.folder_operations import LIST_FOLDERS
@@ -442,6 +443,7 @@ OPERATIONS: Final[tuple[AnyOperation, ...]] = (
     *REPORT_OPERATIONS,
     *WEBHOOK_OPERATIONS,
     *ALERT_OPERATIONS,
+    *CONVERSATION_OPERATIONS,
     *AGREEMENT_OPERATIONS,
     *KEY_OPERATIONS,
     *upkeep.OPERATIONS,

@@ -133,6 +133,17 @@ REFUSALS: Final = {
         409, "The agreement has no such action of this service for messages that we send."
     ),
     "NotFound": Kind(404, "No such message, payload or path."),
+    "NotBlocked": Kind(
+        409,
+        "No message blocks the conversation, so that it needs no reset; `error.text` says how it "
+        "stands.",
+    ),
+    "NotHeld": Kind(409, "Nothing in the conversation waits for an earlier message."),
+    "InDoubt": Kind(
+        409,
+        "The message that blocks the conversation is in doubt: settle it first, or name it in "
+        "`anyway`.",
+    ),
     "NotOffered": Kind(409, "This gateway cannot do that; `error.text` says why."),
     "NotParked": Kind(
         409, "No open incident names this message as parked, so there is nothing to take up."

@@ -76,6 +76,8 @@ RIGHTS: Final[dict[str, Right]] = {
     "suspendPartner": _ACTION,
     "resumePartner": _ACTION,
     "listIncidents": _READ,
+    **dict.fromkeys(("listConversations", "getConversation"), _READ),
+    **{f"{verb}Conversation": _ACTION for verb in ("reset", "release", "drop")},
     "setDraining": _ACTION,
     "listJournal": _OWN_READ,
     "listAudit": Right("operate"),

@@ -1,8 +1,9 @@
 """`onceonly agreement …`: what was agreed, what it means, and what a reload would change."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,11 +14,16 @@ from onceonly.api.agreements import (
     FileDifference,
 )
 from onceonly.api.fields import PAGE_MAX
+from onceonly.cli.agreement_import import import_agreement, refuse_weaker
 from onceonly.cli.exits import Exit, Failure
 from onceonly.cli.gateway_option import configuration_option, gateway_command, load_configuration
 from onceonly.cli.lists import list_limits, most_of, partner_option
 from onceonly.cli.output import print_json, print_rows, put, rows_option, say
 from onceonly.client import Client
+
+if TYPE_CHECKING:
+    from onceonly.gateway.config.file import Table
+    from onceonly.gateway.cpa.weaker import Weaker
 
 COLUMNS = (
     *("agreement", "partner", "profile", "send_to", "within_s", "not_settled", "findings"),
@@ -31,7 +37,10 @@ CHECK_COLUMNS = ("agreement", "partner", "verdict", "finding", "place", "partner
 
 @click.group()
 def agreement() -> None:
-    """Agreements: list, show, diff, check, history."""
+    """Agreements: list, show, diff, check, history, import."""
+
+
+agreement.add_command(import_agreement)
 
 
 @agreement.command("list")
@@ -176,8 +185,22 @@ def _different(found: FileDifference) -> Iterator[dict[str, object]]:
 @agreement.command()
 @click.argument("agreement_id", metavar="[ID]", required=False)
 @configuration_option
+@click.option(
+    "--new",
+    "new",
+    type=click.Path(dir_okay=False, exists=True, path_type=Path),
+    help="A file of `agreement import`: also say where it protects less than the agreements.",
+)
+@click.option("--accept-weaker", is_flag=True, help="Exit with 0 although --new protects less.")
 @rows_option
-def check(agreement_id: str | None, config: Path | None, output: str) -> None:
+def check(
+    *,
+    agreement_id: str | None,
+    config: Path | None,
+    new: Path | None,
+    accept_weaker: bool,
+    output: str,
+) -> None:
     """Check the agreements of a file, one line each and one more for each further finding.
 
     No gateway is asked: the file is read as `onceonly check` does. It says how long a message takes
@@ -185,6 +208,7 @@ def check(agreement_id: str | None, config: Path | None, output: str) -> None:
 
     \b
     onceonly agreement check -c gateway.toml
+    onceonly agreement check -c gateway.toml --new agreements.toml
     """  # noqa: D301 - because click reads the backspace that keeps the lines apart
     from onceonly.gateway.agreement_findings import findings_of  # noqa: PLC0415 - because --help must stay quick
     from onceonly.gateway.worst_case import verdict_of  # noqa: PLC0415 - because --help must stay quick
@@ -206,6 +230,20 @@ def check(agreement_id: str | None, config: Path | None, output: str) -> None:
         for finding in (*findings_of(configuration, one),) or (None,)
     ]
     print_rows(rows, CHECK_COLUMNS, output)
+    if new is not None:
+        refuse_weaker(
+            _weaker_in(configuration.agreement_tables.values(), new), is_accepted=accept_weaker
+        )
+
+
+def _weaker_in(in_force: "Iterable[Table]", new: Path) -> "list[Weaker]":
+    from onceonly.gateway.config import ConfigurationError  # noqa: PLC0415 - because --help must stay quick
+    from onceonly.gateway.cpa.weaker import read_tables, weaker_than  # noqa: PLC0415 - because --help must stay quick
+
+    try:
+        return list(weaker_than(in_force, read_tables(new)))
+    except ConfigurationError as error:
+        raise Failure(Exit.USAGE, str(error)) from error
 
 
 @agreement.command()

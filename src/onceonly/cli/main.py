@@ -15,6 +15,7 @@ from onceonly.cli.bulk import bulk
 from onceonly.cli.certificate import certificate
 from onceonly.cli.completing import offer_names
 from onceonly.cli.completion import completion
+from onceonly.cli.conversation import conversation
 from onceonly.cli.counters import counters, duplicates, exceptions, security
 from onceonly.cli.doctor import doctor
 from onceonly.cli.doubt import doubt, settle
@@ -176,7 +177,7 @@ for command in (advise, pack, verify):
     lake.add_command(command)
 for command in (send, message, doubt, bulk, inbox, job, partner, lake, backup, restore):
     cli.add_command(command)
-for command in (folder, webhook, alert, report):
+for command in (folder, webhook, alert, report, conversation):
     cli.add_command(command)
 for command in (errors, package, doctor, completion, simulate):
     cli.add_command(command)

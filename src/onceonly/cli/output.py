@@ -210,6 +210,11 @@ def say(text: str) -> None:
     talk().print(Text(printable(text)), soft_wrap=True)
 
 
+def alarm(text: str) -> None:
+    """Like `say`, in red on a terminal: something that nobody may overlook."""
+    talk().print(Text(printable(text), style="bold red"), soft_wrap=True)
+
+
 def inert(text: str) -> Text:
     """The text for rich: what looks like markup in it is none."""
     return Text(printable(text))

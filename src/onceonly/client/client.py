@@ -74,6 +74,7 @@ from onceonly.client.call import (
     line,
     unexpected,
 )
+from onceonly.client.conversations import ConversationMethods
 from onceonly.client.keys import KeyMethods
 from onceonly.client.lists import ListMethods
 from onceonly.client.many import BulkMethods, EventMethods, FolderMethods
@@ -104,6 +105,7 @@ class End(NamedTuple):
 class Client(
     AgreementMethods,
     AlertMethods,
+    ConversationMethods,
     ListMethods,
     BulkMethods,
     EventMethods,

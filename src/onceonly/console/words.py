@@ -137,6 +137,10 @@ EVENTS: Final = {
     Event.PAIR_RESUMED: Told(_STORE, "open", "sending to the partner was resumed"),
     Event.PAIR_QUARANTINED: Told(_STORE, "alarm", "the pair was quarantined"),
     Event.SEQUENCE_RESET: Told(_STORE, "open", "the next number of the pair is 1"),
+    Event.CONVERSATION_BLOCKED: Told(
+        _STORE, "doubt", "later messages of its conversation wait for it"
+    ),
+    Event.CONVERSATION_RESET: Told(_STORE, "open", "the numbers of its conversation begin again"),
     Event.STORED: Told(_STORE, "open", "stored; an acknowledgement is owed"),
     Event.DUPLICATE_ELIMINATED: Told(_PARTNER, "outside", "a repeat came, and was eliminated"),
     Event.COLLISION_DETECTED: Told(_PARTNER, "alarm", "the same id came with another content"),
@@ -145,6 +149,9 @@ EVENTS: Final = {
     Event.ERROR_SENT: Told(_ANSWERS, "alarm", "an error was sent"),
     Event.RECEIPT_SENT: Told(_ANSWERS, "open", "a delivery receipt was sent"),
     Event.WITHHELD: Told(_STORE, "doubt", "not handed over: the acknowledgement did not leave"),
+    Event.HELD: Told(_STORE, "doubt", "waits for an earlier message of its conversation"),
+    Event.RELEASED: Told(_STORE, "open", "waits no longer for an earlier message"),
+    Event.DROPPED: Told(_STORE, "alarm", "an operator gave it up, and its sender is told"),
     Event.CANCEL_CONFIRMED: Told(_STORE, "outside", "the sender took it back before work began"),
     Event.APPLICATION_REFUSED: Told(_APPLICATION, "alarm", "the application will not process it"),
     Event.FAILURE_NOTICE_SENT: Told(_ANSWERS, "doubt", "the sender was told of a failure"),

@@ -6,6 +6,7 @@ Each sentence says what the terms mean together, and not which key says so.
 from collections.abc import Collection, Iterator
 
 from onceonly.gateway.config.values import ENTRANCES
+from onceonly.gateway.cpa_words import words_of_acknowledgements, words_of_cpa, words_of_times
 from onceonly.gateway.worst_case import WorstCase, worst_case_of
 from onceonly.message.agreement import Agreement
 from onceonly.message.measures import size, span
@@ -47,9 +48,12 @@ def words_of(agreement: Agreement) -> tuple[str, ...]:
     terms = agreement.terms
     return (
         _parties(agreement),
+        *(words_of_cpa(agreement) if agreement.profile.has_cpa else ()),
         _PROMISES[terms.semantics],
+        *words_of_acknowledgements(terms),
         *_before_sending(terms.recovery),
         *_tries(agreement),
+        *(words_of_times(terms) if agreement.profile.has_cpa else ()),
         *_order(terms),
         *_after_the_last_try(terms),
         *_response(terms.recovery),
@@ -136,7 +140,19 @@ def _end(terms: DeliveryTerms, found: WorstCase) -> Iterator[str]:
 
 
 def _order(terms: DeliveryTerms) -> Iterator[str]:
-    if terms.numbers_messages:
+    if terms.is_ordered:
+        yield (
+            "Messages of one conversation arrive in the order in which they were sent, one after "
+            "the other; conversations do not wait for each other. If one is not acknowledged, a "
+            "person has to send it again or to reset its conversation, and until then the later "
+            "ones wait."
+        )
+        yield (
+            f"Of what comes too early, up to {terms.order_hold_max} messages of a conversation are"
+            f" kept until the earlier ones came; after {span(terms.order_gap_after_s)} an operator"
+            " is told."
+        )
+    elif terms.numbers_messages:
         yield "Messages arrive in the order in which they were sent, one after the other."
     elif terms.window > 1:
         yield (

@@ -27,7 +27,7 @@ from onceonly.message.message import SyncReplyMode
 from onceonly.message.package import Package
 from onceonly.protocol.events import DeadlineReached, Outcome, Transmission, Transmitted
 from onceonly.protocol.outbound import sent_beside
-from onceonly.steps import sending, taking_up, verdicts
+from onceonly.steps import holding, sending, taking_up, verdicts
 from onceonly.steps.authority import Answered
 from onceonly.steps.ground import Ground, House
 from onceonly.steps.leaving import Departure, Leaving, Released
@@ -94,6 +94,8 @@ class Desk(Office):
         # After it, since a message that expired before it left has no response to ask about.
         if taking_up.unanswered(snapshot, at, 1):
             await self._run_apart(OVERDUE, partial(taking_up.unanswered, at=at))
+        if snapshot.list_gaps_due(at, 1):
+            await self.transact(holding.tell_gaps)
 
     def waits_for_word(self, message_id: str) -> bool:
         """Whether a message of ours with this id waits for something; asks memory alone."""

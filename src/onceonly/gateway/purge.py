@@ -102,6 +102,8 @@ class Purge:
             # After the sent messages: the store keeps the received copy of a message that goes on
             # from here as long as the sent one, so both may be forgotten in one sweep.
             inbound = await self._forget_inbound(before_at)
+            # After its messages: a conversation is forgotten when its last message may be.
+            await self._forget_orders(before_at)
             pairs = await self._forget_pairs()
             jobs = await self._forget_jobs()
             done = Forgotten(inbound, outbound, pairs, await self._clear_spool(), jobs)
@@ -124,6 +126,12 @@ class Purge:
             return txn.purge_inbound(before_at, purge.ROWS_PER_STEP)
 
         return await self._repeat(forget, "received")
+
+    async def _forget_orders(self, before_at: int) -> int:
+        def forget(txn: Transaction) -> int:
+            return txn.purge_orders(before_at, purge.ROWS_PER_STEP)
+
+        return await self._repeat(forget, "conversations")
 
     async def _forget_outbound(self, agreement_id: str, settled_before_at: int) -> int:
         def forget(txn: Transaction) -> int:

@@ -221,7 +221,18 @@ def _header_shape(message: Message, partner_name: str | None) -> dict[str, Any]:
         "semantics": message.semantics,
         "timestamp": text_of(message.timestamp_at),
         "size_bytes": message.size_bytes,
+        **_said(
+            from_role=message.from_role,
+            to_role=message.to_role,
+            service_type=message.service_type,
+            description=message.description,
+        ),
     }
+
+
+def _said(**members: Any) -> dict[str, Any]:
+    """The members that have a value; others are left out of the answer."""
+    return {name: value for name, value in members.items() if value}
 
 
 def record_shape(record: Record, name_of: NameOf = nameless) -> history.JournalRow:
@@ -373,6 +384,14 @@ def _payload_shape(item: InboxItem, number: int, payload: Payload) -> inbox.Payl
         size_bytes=payload.size_bytes,
         digest=payload.digest,
         href=f"/v1/inbox/items/{item.offset}/payloads/{number}",
+        **_said(
+            reference_id=payload.reference_id,
+            role=payload.role,
+            description=payload.description,
+            schemas=tuple(
+                inbox.Schema(location=one.location, version=one.version) for one in payload.schemas
+            ),
+        ),
     )
 
 

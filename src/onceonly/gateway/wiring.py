@@ -15,6 +15,7 @@ from onceonly.gateway.api.served import Served
 from onceonly.gateway.application.agreements import KnownAgreements
 from onceonly.gateway.application.bulk import Bulks
 from onceonly.gateway.application.conditions import Conditions
+from onceonly.gateway.application.conversations import Conversations
 from onceonly.gateway.application.following import Following
 from onceonly.gateway.application.inbox import Inbox
 from onceonly.gateway.application.jobs import Jobs
@@ -318,6 +319,7 @@ def _join_served(  # noqa: PLR0913 - because the API is the face of all these pa
         names=PartnerNames(lambda: desk.house.agreements),
         conditions=conditions,
         alerts=alerts,
+        conversations=Conversations(desk=desk, hand_overs=incoming.hand_overs),
         payload_bytes_max=configuration.payload_bytes_max,
     )
 

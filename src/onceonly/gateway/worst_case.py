@@ -66,17 +66,23 @@ def worst_case_of(agreement: Agreement) -> WorstCase:
         return WorstCase(agreed_s=agreed_s, tries_s=None, lives_s=lives_s)
     if terms.retries is None:
         more = max(0, -((terms.timeout_s - lives_s) // terms.retry_interval_s))
-        again = [Wait("retry_interval", more, terms.retry_interval_s)] if more else []
-        waits = [Wait("timeout", 1, terms.timeout_s), *again]
+        waits = _waits(agreement, more)
         return WorstCase(waits=tuple(waits), agreed_s=agreed_s, tries_s=None, lives_s=lives_s)
-    waits = [Wait("timeout", 1, terms.timeout_s)]
-    if terms.retries:
-        waits.append(Wait("retry_interval", terms.retries, terms.retry_interval_s))
+    waits = _waits(agreement, terms.retries)
     ways = [agreement.send_to, *[agreement.resend_to or agreement.send_to] * terms.retries]
     sent = Counter((urlsplit(way).scheme, longest_s(way)) for way in ways)
     waits += [Wait("transmission", times, each_s, way) for (way, each_s), times in sent.items()]
     tries_s = sum(wait.all_s for wait in waits)
     return WorstCase(waits=tuple(waits), agreed_s=agreed_s, tries_s=tries_s, lives_s=lives_s)
+
+
+def _waits(agreement: Agreement, resends: int) -> list[Wait]:
+    """The first wait, and those after resends; of one key where the profile has no Timeout."""
+    terms = agreement.terms
+    if not agreement.profile.has_timeout:
+        return [Wait("retry_interval", resends + 1, terms.retry_interval_s)]
+    again = [Wait("retry_interval", resends, terms.retry_interval_s)] if resends else []
+    return [Wait("timeout", 1, terms.timeout_s), *again]
 
 
 def verdict_of(agreement: Agreement) -> str:

@@ -13,7 +13,7 @@ from msgspec.structs import astuple
 from onceonly.message.event import Direction, Event
 from onceonly.message.word import Word
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Grows when columns are added; for older rows readers fill them with null."""
 
 METHOD_TRANSPORT = "method Transport"
@@ -71,6 +71,8 @@ class Record(Word):
     """Which acknowledgement the last hop was asked for; None if its header does not say."""
     receipt_requested: str | None = None
     """Which delivery receipt was asked for; None if the header does not say."""
+    order_number: int | None = None
+    """Number of the message in its ordered conversation (`ebms-2.0`, MessageOrder)."""
     schema_version: int = SCHEMA_VERSION
     seq: int = 0
     store_epoch: int = 0
@@ -85,7 +87,8 @@ ADDED: Final = {
         "time_to_live_at",
         "ack_requested",
         "receipt_requested",
-    )
+    ),
+    3: ("order_number",),
 }
 """The columns that each schema version added; rows of older versions have null there."""
 

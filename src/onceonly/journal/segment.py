@@ -33,6 +33,7 @@ _NUMBERS: Final = frozenset(
         "hop",
         "message_timestamp_at",
         "time_to_live_at",
+        "order_number",
         "schema_version",
         "seq",
         "store_epoch",

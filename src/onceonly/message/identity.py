@@ -162,6 +162,13 @@ def pair_of(from_id: PartyId, to_id: PartyId) -> Pair:
     return Pair(str(from_id), str(to_id))
 
 
+class ConversationKey(Word):
+    """The messages of one ConversationId that travel on a pair: they may have an order."""
+
+    pair: Pair
+    conversation_id: str
+
+
 class MessageKey(NamedTuple):
     """What makes two arrivals the same message: ruling R-01's (From, To, MessageId)."""
 

@@ -54,6 +54,8 @@ class Profile:
     send a response again (seed 004 levels 3 and 5)."""
     has_transient_errors: bool
     """There is an error that asks for a pause: TransientError with MinRetrySecs (seed 000 §4.2)."""
+    has_order: bool
+    """Messages of a conversation may be numbered, and handed over in that order (R-34)."""
     has_cpa: bool
     """A CPA says which roles, services and actions there are, and each header names them."""
     has_receipts: bool
@@ -81,6 +83,7 @@ Profile.RM_2000 = Profile(
     has_timeout=True,
     has_cancels=True,
     has_transient_errors=True,
+    has_order=False,
     has_cpa=False,
     has_receipts=False,
     has_failure_notices=False,
@@ -99,6 +102,7 @@ Profile.RM_2001 = Profile(
     has_timeout=True,
     has_cancels=True,
     has_transient_errors=True,
+    has_order=False,
     has_cpa=False,
     has_receipts=True,
     has_failure_notices=True,
@@ -117,6 +121,7 @@ Profile.EBMS_2_0 = Profile(
     has_timeout=False,
     has_cancels=False,
     has_transient_errors=False,
+    has_order=True,
     has_cpa=True,
     has_receipts=False,
     has_failure_notices=True,

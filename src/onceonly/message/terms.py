@@ -134,6 +134,13 @@ class DeliveryTerms(Word, kw_only=True):
     delivery_receipt_provided: DeliveryReceiptProvided = DeliveryReceiptProvided.NONE
     reports_processing: bool = False
     """Our application reports its processing states, and asks before it starts (level 3, 5)."""
+    is_ordered: bool = False
+    """Messages of one conversation are handed over in the order of their numbers (`ebms-2.0`,
+    MessageOrder)."""
+    order_hold_max: int = 100
+    """Most messages of a conversation that wait for an earlier one."""
+    order_gap_after_s: int = 0
+    """How long a number may be missing before an operator is told."""
     recovery: RecoveryTerms = RecoveryTerms()
 
     @property

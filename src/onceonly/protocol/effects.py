@@ -26,6 +26,7 @@ class Journal(Word):
     severity: Severity | None = None
     reason: str | None = None
     actor: str | None = None
+    order_number: int | None = None
 
 
 class NoticeKind(StrEnum):

@@ -13,7 +13,8 @@ Which arrivals are one message is decided by the MessageId, always first (R-01).
                               which would be about the message that is stored (R-46). Content is
                               all that the From Party said, by two digests: payloads and header
                               (R-37)
-    taken back by its sender  answered DeliveryFailure; a tombstone stands for ever (R-08)
+    taken back by its sender  answered DeliveryFailure; a tombstone stands for ever (R-08); so does
+                              that of a held message which an operator dropped (R-34)
     known, same content       duplicate: answer with the first stored response (R-03), no change;
                               while that response is still in work, silence (seed 001 §1.3.3 (9b))
     too old, or expired       refused: TimeToLiveExpired (R-18, R-19)
@@ -21,6 +22,10 @@ Which arrivals are one message is decided by the MessageId, always first (R-01).
     wants what we lack        refused: NotSupported (seed 001 §2.1.1.2)
     next number, or 1         new: store, acknowledge, hand over (seed 000 §5.2 cases 1 and 3)
     any other number          InvalidSequenceNumber (cases 2 and 4); nothing is stored
+    too early in its order    stored and acknowledged, held until earlier messages of its
+                              conversation came (`ordering`, R-34)
+    against its order         refused: Inconsistent
+    more than are held        refused: DeliveryFailure; nothing is stored
 
 A wrong number is never explained by a guess (R-11). The first one is answered with an error. A
 second one in a row, of the same message or of another one, means that the two sides really
@@ -84,6 +89,7 @@ from onceonly.protocol.effects import (
     Withhold,
 )
 from onceonly.protocol.events import Outcome, Transmission
+from onceonly.protocol.ordering import OrderCase, Taking
 from onceonly.protocol.pairing import PairStatus
 from onceonly.protocol.sequence import SequenceCase, classify, successor
 
@@ -184,6 +190,14 @@ class Case(Enum):
     NOT_SUPPORTED = "asks for a delivery receipt that is not provided"
     QUARANTINED = "the pair is quarantined"
     OUT_OF_SEQUENCE = "wrong SequenceNumber"
+    HELD = "new, and too early in its conversation"
+    ORDER_BROKEN = "its number does not fit the order of its conversation"
+    HOLD_FULL = "too many messages of its conversation wait for earlier ones"
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the message is to be stored."""
+        return self in (Case.NEW, Case.HELD)
 
 
 LOOKED_AT = (
@@ -241,6 +255,29 @@ def receive(
     if case is Case.AHEAD:
         return Reception(case, pair, _refuse_ahead(arrival, now, terms))
     return Reception(case, pair, _refusal(case, terms))
+
+
+def in_its_order(reception: Reception, number: int, taking: Taking) -> Reception:
+    """The verdict on a new message of an ordered conversation, once its number was looked at."""
+    if taking.case is OrderCase.BROKEN:
+        return _against_the_order(Case.ORDER_BROKEN, reception, number, taking)
+    if taking.case is OrderCase.FULL:
+        return _against_the_order(Case.HOLD_FULL, reception, number, taking)
+    stored, *others = reception.effects
+    assert isinstance(stored, Journal), "the row about storing comes first"
+    stored = changed(stored, order_number=number)
+    if taking.case is OrderCase.IN_ORDER:
+        effects = (changed(stored, reason=taking.reason), *others)
+        return changed(reception, effects=effects)
+    held = Journal(Event.HELD, order_number=number, reason=taking.reason)
+    return changed(reception, case=Case.HELD, effects=(stored, held, *others))
+
+
+def _against_the_order(case: Case, reception: Reception, number: int, taking: Taking) -> Reception:
+    code = _CODES[case]
+    row = Journal(Event.REJECTED, error_code=code, reason=taking.reason, order_number=number)
+    answer = Answer(code, Severity.ERROR, taking.reason or "")
+    return changed(reception, case=case, effects=(row, answer))
 
 
 def _case_of(  # noqa: PLR0911 - because it is the table of the essay, a line per case
@@ -451,8 +488,8 @@ def _refuse_ahead(arrival: Arrival, now: Now, terms: DeliveryTerms) -> tuple[Eff
 
 _REFUSALS = {
     Case.CANCELLED: (
-        "its sender took this message back, so it will never be processed here; expected is a new"
-        " message with another MessageId"
+        "its sender took this message back, or an operator here gave it up, so it will never be"
+        " processed here; expected is a new message with another MessageId"
     ),
     Case.EXPIRED: (
         "its TimeToLive is over, nothing was stored; expected is a new message, or a later"
@@ -479,6 +516,8 @@ _CODES = {
     Case.EXPIRED: ErrorCode.TIME_TO_LIVE_EXPIRED,
     Case.TOO_OLD: ErrorCode.TIME_TO_LIVE_EXPIRED,
     Case.NOT_SUPPORTED: ErrorCode.NOT_SUPPORTED,
+    Case.ORDER_BROKEN: ErrorCode.INCONSISTENT,
+    Case.HOLD_FULL: ErrorCode.DELIVERY_FAILURE,
 }
 
 
@@ -493,11 +532,13 @@ def acknowledged(
     *,
     wants_receipt: bool = False,
     may_have_left: bool = False,
+    is_in_turn: bool = True,
 ) -> tuple[InboundStatus, tuple[Effect, ...]]:
     """A transmission of the acknowledgement ended: hand the message over, once.
 
     `wants_receipt`: its sender asked for a delivery receipt. `may_have_left`: before the last start
-    an acknowledgement may have left, whatever the outcome of this one.
+    an acknowledgement may have left, whatever the outcome of this one. `is_in_turn`: nothing of its
+    ordered conversation has to be handed over before it (R-34).
     """
     row = Journal(
         Event.ACK_SENT,
@@ -510,6 +551,8 @@ def acknowledged(
     if terms.strict_release and certainly_never_left(transmission) and not may_have_left:
         reason = "the acknowledgement did not leave"
         return status, (row, Withhold(), Journal(Event.WITHHELD, reason=reason))
+    if not is_in_turn:
+        return status, (row,)
     return InboundStatus.HANDED_OVER, (row, *_hand_over(wants_receipt=wants_receipt))
 
 

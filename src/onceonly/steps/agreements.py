@@ -38,6 +38,10 @@ _NO_NUMBER = (
 )
 
 
+ORDER_LOCATION = f"{HEADER}MessageOrder/eb:SequenceNumber"
+"""Where a header has the number of the message in its conversation."""
+
+
 class AdmittedMessage(Word):
     """A message that keeps to its agreement, under the agreement's names."""
 
@@ -195,9 +199,9 @@ class Agreements:
                 location=f"{HEADER}MessageHeader/eb:CPAId" if profile.has_cpa else "",
             )
         passed(Check.AGREEMENT)
-        _check_ids(message.from_ids, agreement.their_ids, "From")
+        _check_ids(message.from_ids, agreement.their_ids, "From", agreement.profile)
         passed(Check.FROM)
-        _check_ids(message.to_ids, agreement.our_ids, "To")
+        _check_ids(message.to_ids, agreement.our_ids, "To", agreement.profile)
         passed(Check.TO)
         if profile is not agreement.profile:
             raise RemoteError(
@@ -206,6 +210,8 @@ class Agreements:
                 f" expected is profile {agreement.profile.name}, which was agreed",
             )
         passed(Check.PROFILE)
+        check_cpa(message, agreement)
+        passed(Check.SERVICE)
         assert bool(routing) is profile.has_routing_headers, "so its codec reads a document"
         hop = routing[-1] if routing else None
         if hop is not None and hop.receiver_uri not in our_uris:
@@ -219,7 +225,6 @@ class Agreements:
         passed(Check.TIMES)
         refuse_signed(message.acknowledgment)
         passed(Check.SIGNATURE)
-        check_cpa(message, agreement)
         terms = _terms_of(message, hop, agreement)
         passed(Check.TERMS)
         admitted = AdmittedMessage(agreement, _renamed(message, agreement, terms), terms, hop)
@@ -262,13 +267,18 @@ def _is_between(agreement: Agreement, message: Message) -> bool:
     )
 
 
-def _check_ids(named: Sequence[PartyId], agreed: Sequence[PartyId], element: str) -> None:
+def _check_ids(
+    named: Sequence[PartyId], agreed: Sequence[PartyId], element: str, profile: Profile
+) -> None:
+    """A party may name itself by some of its agreed ids, and by no other one."""
     for party in named:
         if party not in agreed:
+            is_of_cpa = profile.has_cpa
             raise RemoteError(
-                ErrorCode.VALUE_NOT_RECOGNIZED,
+                ErrorCode.INCONSISTENT if is_of_cpa else ErrorCode.VALUE_NOT_RECOGNIZED,
                 f"{element} PartyId {quoted(str(party))} is not in the agreement; expected is"
                 f" {' or '.join(quoted(str(one)) for one in agreed)}",
+                location=f"{HEADER}MessageHeader/eb:{element}/eb:PartyId" if is_of_cpa else "",
             )
 
 
@@ -288,6 +298,7 @@ def _terms_of(message: Message, hop: RoutingHeader | None, agreement: Agreement)
     semantics = _semantics_of(message, agreement)
     if not agreement.profile.header_has_parameters:
         return agreed if semantics is agreed.semantics else changed(agreed, semantics=semantics)
+    _check_order(message, agreement)
     ack_requested = _ack_requested_of(message, hop) or AckRequested.NONE
     if ack_requested is AckRequested.SIGNED:
         raise RemoteError(ErrorCode.NOT_SUPPORTED, _UNSIGNED, location=f"{HEADER}AckRequested")
@@ -320,6 +331,37 @@ def _semantics_of(message: Message, agreement: Agreement) -> DeliverySemantics:
         f"deliverySemantics is {message.semantics.value}; expected is what was agreed,"
         f" {word.value}, or none in the header",
     )
+
+
+def _check_order(message: Message, agreement: Agreement) -> None:
+    """Raise `RemoteError` if there is an order where none was agreed, or none where one was.
+
+    An order needs both other wishes: whoever numbers messages has to know which were stored, and
+    two copies would have one number. Where headers are taken at their word, one without an order
+    is handed over when it comes.
+    """
+    terms = agreement.terms
+    if message.order is None:
+        if terms.is_ordered and agreement.cpa.check_header is CheckHeader.STRICT:
+            raise RemoteError(
+                ErrorCode.INCONSISTENT,
+                "MessageOrder is missing; expected is one in every message, as was agreed",
+                location=ORDER_LOCATION.rpartition("/")[0],
+            )
+        return
+    if not terms.is_ordered:
+        raise RemoteError(
+            ErrorCode.NOT_SUPPORTED,
+            "MessageOrder is there; expected is a message without it, since no order was agreed",
+            location=ORDER_LOCATION.rpartition("/")[0],
+        )
+    if not (message.wants_ack and message.duplicate_elimination):
+        raise RemoteError(
+            ErrorCode.INCONSISTENT,
+            "MessageOrder is there without AckRequested or without DuplicateElimination; expected"
+            " are both beside it",
+            location=ORDER_LOCATION.rpartition("/")[0],
+        )
 
 
 def _ack_requested_of(message: Message, hop: RoutingHeader | None) -> AckRequested | None:

@@ -28,10 +28,11 @@ from onceonly.protocol.effects import (
     OpenIncident,
     SendReceipt,
 )
+from onceonly.protocol.ordering import Taking
 from onceonly.protocol.outbound import Exposure
 from onceonly.protocol.receiving import Arrival, Case, InboundStatus, Reception
-from onceonly.steps import verdicts
-from onceonly.steps.agreements import AdmittedMessage
+from onceonly.steps import holding, verdicts
+from onceonly.steps.agreements import ORDER_LOCATION, AdmittedMessage
 from onceonly.steps.authority import Caller
 from onceonly.steps.cpa import check_valid
 from onceonly.steps.ground import Ground
@@ -104,10 +105,14 @@ def store(
         admitted.terms,
         is_cancelled=txn.is_cancelled(key),
     )
-    verdict = ArrivalVerdict(reception.case, reception.effects)
-    if reception.case is Case.NEW:
+    taking = holding.take(txn, ground, message, admitted.terms)
+    if reception.case is Case.NEW and taking is not None:
+        assert message.order is not None, "it has a place in an order"
+        reception = receiving.in_its_order(reception, message.order.number, taking)
+    verdict = ArrivalVerdict(reception.case, _located(reception.effects, reception.case))
+    if reception.case.is_new:
         _check_still_agreed(ground, admitted.agreement)
-        verdict = _keep(txn, ground, received, reception)
+        verdict = _keep(txn, ground, received, reception, taking)
     elif AcknowledgeAnew() in reception.effects:
         response = _acknowledgment(ground, received, entry)
         txn.put_response(key, response)
@@ -199,13 +204,30 @@ def _check_still_agreed(ground: Ground, agreement: Agreement) -> None:
     check_valid(agreement, ground.now.at)
 
 
+_OF_ORDER = (Case.ORDER_BROKEN, Case.HOLD_FULL)
+
+
+def _located(effects: Sequence[Effect], case: Case) -> Sequence[Effect]:
+    """With the place in the header that a refusal for the order is about."""
+    if case not in _OF_ORDER:
+        return effects
+    return [
+        changed(one, location=ORDER_LOCATION) if isinstance(one, Answer) else one for one in effects
+    ]
+
+
 def _keep(
-    txn: Transaction, ground: Ground, received: Received, reception: Reception
+    txn: Transaction,
+    ground: Ground,
+    received: Received,
+    reception: Reception,
+    taking: Taking | None,
 ) -> ArrivalVerdict:
     message, terms = received.admitted.message, received.admitted.terms
     response = None
     if Acknowledge() in reception.effects:
         response = _acknowledgment(ground, received, None)
+    keep_until_at = schedule.forgettable_at(message.timestamp_at, ground.now, terms)
     txn.add_inbound(
         message,
         received.payloads,
@@ -214,9 +236,11 @@ def _keep(
         header_digest=received.digests.header,
         ack_requested=received.admitted.ack_requested,
         received_at=ground.now.at,
-        keep_until_at=schedule.forgettable_at(message.timestamp_at, ground.now, terms),
+        keep_until_at=keep_until_at,
         has_key=reception.is_remembered,
     )
+    if taking is not None:
+        holding.keep(txn, ground, message, taking, keep_until_at=keep_until_at)
     return ArrivalVerdict(
         reception.case,
         reception.effects,

@@ -18,6 +18,7 @@ class Check(Enum):
     FROM = "the From party is the partner of the agreement"
     TO = "the To party is us, as the agreement has it"
     PROFILE = "its profile is that of the agreement"
+    SERVICE = "its roles, service and action are those of the agreement, if it names any"
     RECEIVER_URI = "the last ReceiverURI is ours"
     TIMES = "no RoutingHeader was made before its message"
     SIGNATURE = "it claims no signature"
@@ -33,6 +34,7 @@ AGREED = (
     Check.FROM,
     Check.TO,
     Check.PROFILE,
+    Check.SERVICE,
     Check.RECEIVER_URI,
     Check.TIMES,
     Check.SIGNATURE,

@@ -1,19 +1,21 @@
 """From the stored message to the application's inbox: the steps of a hand-over (R-02)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from onceonly.message.agreement import Agreement
 from onceonly.message.digest import Digests
 from onceonly.message.errors import LocalError
 from onceonly.message.event import Direction, Event
-from onceonly.message.identity import MessageKey
+from onceonly.message.identity import ConversationKey, MessageKey
 from onceonly.message.message import AckRequested, Message
-from onceonly.message.word import Word
-from onceonly.protocol import receiving
+from onceonly.message.word import Word, changed
+from onceonly.protocol import ordering, receiving
 from onceonly.protocol.effects import Effect, HandOver, Journal, Withhold
 from onceonly.protocol.events import Transmission
 from onceonly.protocol.receiving import InboundStatus
+from onceonly.steps import holding
 from onceonly.steps.ground import Ground, House
+from onceonly.steps.holding import Followed
 from onceonly.steps.signals import Hop, hop_to
 from onceonly.store.contract.entries import InboundEntry, Role
 from onceonly.store.contract.store import Snapshot, Transaction
@@ -53,31 +55,73 @@ def debt_of(snapshot: Snapshot, house: House, key: MessageKey, agreement: Agreem
 
 
 def hand_over(
-    txn: Transaction, ground: Ground, ready: Sequence[Ready]
+    txn: Transaction,
+    ground: Ground,
+    ready: Sequence[Ready],
+    under_way: Collection[MessageKey] = (),
 ) -> list[tuple[Debt, Sequence[Effect]]]:
-    """Note how the acknowledgements left, and hand the messages over (R-02, R-12)."""
-    return [(one.debt, _hand_over(txn, ground, one)) for one in ready]
+    """Note how the acknowledgements left, and hand the messages over (R-02, R-12).
+
+    With what follows them in their ordered conversations (R-34); `under_way` has the messages whose
+    acknowledgement is still being sent.
+    """
+    done: list[tuple[Debt, Sequence[Effect]]] = []
+    for one in ready:
+        effects, conversation = _hand_over(txn, ground, one)
+        done.append((one.debt, effects))
+        if conversation is not None:
+            following = holding.hand_over_following(txn, ground, conversation, under_way)
+            done += debts_of(following)
+    return done
 
 
-def _hand_over(txn: Transaction, ground: Ground, ready: Ready) -> Sequence[Effect]:
+def debts_of(following: Sequence[Followed]) -> list[tuple[Debt, Sequence[Effect]]]:
+    """Messages that are handed over without a transmission of theirs, and what was done."""
+    return [(Debt(one.key, one.agreement), one.effects) for one in following]
+
+
+def _hand_over(
+    txn: Transaction, ground: Ground, ready: Ready
+) -> tuple[Sequence[Effect], ConversationKey | None]:
     debt = ready.debt
     entry = txn.find_inbound(debt.key)
     if entry is None or entry.parked is not None:
-        return ()  # Purged in between, as a repeat may be; or an operator has to look first.
+        return (), None  # Purged in between, as a repeat may be; or an operator has to look first.
+    is_ordered = debt.agreement.terms.is_ordered and entry.status is InboundStatus.STORED
     _, effects = receiving.acknowledged(
         entry.status,
         ready.transmission,
         debt.agreement.terms,
         wants_receipt=debt.receipt is not None,
         may_have_left=debt.may_have_left,
+        is_in_turn=not is_ordered or holding.is_in_turn(txn, debt.key),
     )
-    if HandOver() in effects:
+    conversation = None
+    if HandOver() in effects and is_ordered:
+        effects = _with_number(txn, debt.key, effects)
+        conversation = holding.hand_over(txn, ground, debt.key)
+    elif HandOver() in effects:
         txn.hand_over(debt.key, at=ground.now.at)
     # The acknowledgement of another copy may be on its way now; its outcome comes later.
     if Withhold() in effects and not ready.is_asked_again:
         txn.put_withheld(debt.key, is_withheld=True)
     _note(txn, ground, debt.key, debt.agreement, effects, entry.digests)
-    return effects
+    return effects, conversation
+
+
+def _with_number(
+    txn: Transaction, key: MessageKey, effects: Sequence[Effect]
+) -> tuple[Effect, ...]:
+    found = txn.find_conversation(key)
+    if found is None:
+        return tuple(effects)
+    number = found[1] % ordering.NUMBERS
+    return tuple(
+        changed(one, order_number=number)
+        if isinstance(one, Journal) and one.event is Event.HANDED_OVER
+        else one
+        for one in effects
+    )
 
 
 def expose(txn: Transaction, key: MessageKey) -> None:
@@ -97,6 +141,9 @@ def take_up(txn: Transaction, ground: Ground, key: MessageKey, reason: str) -> I
         raise LocalError("NotFound", f"no message {key.message_id!r} is stored")
     if entry.status is not InboundStatus.STORED:
         raise LocalError("NotParked", f"the message is {entry.status}; nothing holds it up")
+    if entry.parked is None and holding.is_held(txn, key):
+        text = "it waits for an earlier message of its conversation: release or drop what is held"
+        raise LocalError("NotParked", text)
     txn.put_parked(key, None)
     txn.resolve_parked(Role.RECEIVER, key.pair, key.message_id, at=ground.now.at)
     agreement = ground.house.agreement(entry.agreement_id)

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 from onceonly.message.errors import LocalError
-from onceonly.message.identity import Pair
+from onceonly.message.identity import ConversationKey, Pair
 from onceonly.protocol import pairing, settling
-from onceonly.protocol.events import Cancelled, Settled
+from onceonly.protocol.events import Cancelled, Settled, Settlement
+from onceonly.protocol.ordering import OrderStatus, ResetRequested, SendingOrder
 from onceonly.protocol.recovering import CancelWanted, StatusWanted
 from onceonly.protocol.sending import Exposure, OutboundStatus
 from onceonly.steps.again import (
@@ -25,6 +26,7 @@ from onceonly.steps.submission import check_room
 from onceonly.steps.work import (
     AgainWork,
     MessageWork,
+    OrderWork,
     PairWork,
     RecoveryWork,
     TakeUpWork,
@@ -143,6 +145,45 @@ def settle(txn: Transaction, ground: Ground, message_id: str, word: Settled) -> 
         # Before any work: of a message that ended, the agreement may be gone.
         raise LocalError("NotSettleable", settling.what_else(state))
     return [MessageWork(message_id, word)]
+
+
+def reset_order(
+    txn: Transaction,
+    ground: Ground,
+    conversation: ConversationKey,
+    *,
+    anyway: str | None,
+    actor: str,
+    reason: str,
+) -> Sequence[Work]:
+    """Let the numbers of a blocked conversation begin again, without the message that blocks it.
+
+    A later copy of that message would carry a number of the old numbers. So a doubt about it is
+    settled first, by an operator, or here, if he names the message: `anyway` (R-34, R-49). Raises
+    `LocalError` (NotBlocked, InDoubt).
+    """
+    state = txn.get_sending_order(conversation)
+    name = state.in_turn
+    if state.status is not OrderStatus.BLOCKED or name is None:
+        raise LocalError("NotBlocked", _why_not_blocked(conversation, state))
+    entry = _found(txn, name)
+    _check_agreed(ground, entry, "NotBlocked")
+    reset = OrderWork(name, ResetRequested(actor, reason))
+    if entry.state.status is not OutboundStatus.IN_DOUBT:
+        return [reset]
+    if anyway != name:
+        raise LocalError(
+            "InDoubt",
+            f"message {name} of it is in doubt: settle it first, or name it, if it counts as not"
+            " delivered",
+        )
+    return [MessageWork(name, Settled(Settlement.NOT_DELIVERED, reason, actor)), reset]
+
+
+def _why_not_blocked(conversation: ConversationKey, state: SendingOrder) -> str:
+    if state.status is OrderStatus.BUSY:
+        return f"message {state.in_turn} of the conversation is under way: wait for its end"
+    return f"no message blocks conversation {conversation.conversation_id!r}"
 
 
 def take_up(txn: Transaction, ground: Ground, message_id: str, reason: str) -> Sequence[Work]:

@@ -5,7 +5,7 @@ from onceonly.message.agreement import Agreement
 from onceonly.message.digest import Digests
 from onceonly.message.errors import LocalError
 from onceonly.message.event import Direction, Event
-from onceonly.message.identity import MessageKey, Pair
+from onceonly.message.identity import ConversationKey, MessageKey, Pair
 from onceonly.message.instant import Now
 from onceonly.message.message import (
     AckRequested,
@@ -85,6 +85,7 @@ class Rows:
             agreement_id=agreement.name_on_wire,
             profile=agreement.profile.name,
             sequence_number=effect.sequence_number,
+            order_number=effect.order_number,
             attempt=effect.attempt,
             transport=None if endpoint is None else endpoint.partition(":")[0],
             endpoint=endpoint,
@@ -131,6 +132,7 @@ class Rows:
             service=message.service,
             action=message.action,
             sequence_number=effect.sequence_number,
+            order_number=effect.order_number,
             error_code=effect.error_code,
             severity=effect.severity,
             size_bytes=message.size_bytes,
@@ -180,6 +182,10 @@ class Rows:
             message_id=message_id,
             reason=effect.reason,
         )
+
+    def of_conversation(self, row: Record, conversation: ConversationKey) -> Record:
+        """The row with the conversation that it is about."""
+        return changed(row, conversation_id=conversation.conversation_id)
 
     def refused_submission(
         self, message_id: str | None, error: LocalError, actor: str, now: Now

@@ -8,9 +8,10 @@ from collections import deque
 from collections.abc import Sequence
 
 from onceonly.protocol.sending import Outbound
+from onceonly.steps.follow_ups import enqueued
 from onceonly.steps.ground import Ground
 from onceonly.steps.leaving import Draft, Leaving
-from onceonly.steps.turn import Turn, queued
+from onceonly.steps.turn import Turn
 from onceonly.steps.work import Work
 from onceonly.store.contract.entries import OutboundEntry
 from onceonly.store.contract.store import Transaction
@@ -44,4 +45,4 @@ def enqueue(txn: Transaction, ground: Ground, draft: Draft, state: Outbound) -> 
     """Give a message its turn if its pair is free; called in the step that stores it."""
     message = draft.message
     entry = OutboundEntry(message.message_id, message.pair, message.agreement_id, state)
-    return run(txn, ground, (queued(ground.house, entry),), entry=entry, draft=draft)
+    return run(txn, ground, (enqueued(ground.house, entry),), entry=entry, draft=draft)

@@ -1,7 +1,7 @@
 """What a transmission consists of: the package of the first one, and where each one goes."""
 
 from onceonly.message.agreement import Agreement
-from onceonly.message.message import Message, RoutingHeader
+from onceonly.message.message import Message, MessageOrder, RoutingHeader
 from onceonly.message.package import Package
 from onceonly.message.word import changed
 from onceonly.steps.cpa import called_on_wire
@@ -9,7 +9,12 @@ from onceonly.steps.ground import Ground
 from onceonly.wire.envelope import boundary_for, encode
 
 
-def first_package(ground: Ground, message: Message, sequence_number: int | None) -> Package:
+def first_package(
+    ground: Ground,
+    message: Message,
+    sequence_number: int | None,
+    order: MessageOrder | None = None,
+) -> Package:
     """The package of the first transmission; every resend has the same bytes (R-04)."""
     agreement = ground.house.agreement(message.agreement_id)
     made_at = made_after(message, ground.now.at)
@@ -19,6 +24,7 @@ def first_package(ground: Ground, message: Message, sequence_number: int | None)
             message,
             duplicate_elimination=agreement.terms.eliminates_duplicates,
             ack_requested=agreement.terms.ack_requested,
+            order=order,
         )
     token = ground.token(f"package {message.message_id}")
     return encode(

@@ -21,23 +21,18 @@ from onceonly.protocol.effects import (
     AdmitNext,
     ConfirmCancel,
     ConfirmReceipt,
-    Diverge,
     Effect,
-    GiveUp,
     Hold,
     Inquire,
     Journal,
     NoticeKind,
     Notify,
     OpenIncident,
-    Recover,
-    Release,
     Resend,
     ResolveIncident,
     ResolveTrouble,
     Restart,
     SendNewVersion,
-    TellTrouble,
     Transmit,
 )
 from onceonly.protocol.events import (
@@ -55,11 +50,14 @@ from onceonly.protocol.events import (
     TimePassed,
     Transmitted,
 )
+from onceonly.protocol.ordering import MessageReplaced, OrderEvent
 from onceonly.protocol.outbound import SETTLED
 from onceonly.protocol.pairing import PairStatus, SendingPair
 from onceonly.protocol.sending import Exposure, OutboundStatus
 from onceonly.steps.again import resend, was_resent
-from onceonly.steps.ground import Ground, House
+from onceonly.steps.conversations import Conversations, is_ordered, order_news
+from onceonly.steps.follow_ups import queued, told_by_message
+from onceonly.steps.ground import Ground
 from onceonly.steps.leaving import Asker, Departure, Draft, Leaving, Question
 from onceonly.steps.recoveries import Recoveries, conversation_of, new_version
 from onceonly.steps.rows import outcome_of
@@ -68,6 +66,7 @@ from onceonly.steps.work import (
     AgainWork,
     MessageWork,
     NextWork,
+    OrderWork,
     PairWork,
     RecoveryWork,
     TakeUpWork,
@@ -104,6 +103,7 @@ class Turn:
         self._changed_pairs: set[Pair] = set()
         self._package: Package | None = None
         self._recoveries = Recoveries(txn, ground)
+        self._conversations = Conversations(txn, ground)
         self._pings: list[Question] = []
         self.records: list[Record] = []
         self._departures: list[Departure] = []
@@ -124,23 +124,30 @@ class Turn:
         """Take over what the caller has read already."""
         self._entries[entry.message_id] = entry
 
-    def carry_out(self, work: Work) -> list[Work]:
+    def carry_out(  # noqa: PLR0911 - because each kind of work has its machine
+        self, work: Work
+    ) -> list[Work]:
         """Run the machine that the work is for; returns what follows for the other machines."""
-        if isinstance(work, MessageWork):
-            return self._step_message(work.message_id, work.event)
-        if isinstance(work, NextWork):
-            return self._queue_next(work.pair)
-        if isinstance(work, RecoveryWork):
-            return self._step_recovery(work.message_id, work.event)
-        if isinstance(work, TakeUpWork):
-            return self._take_up(work)
-        if isinstance(work, AgainWork):
-            return self._send_again(work)
-        return self._step_pair(work.pair, work.event)
+        match work:
+            case MessageWork(message_id, event):
+                return self._step_message(message_id, event)
+            case NextWork(pair):
+                return self._queue_next(pair)
+            case RecoveryWork(message_id, event):
+                return self._step_recovery(message_id, event)
+            case OrderWork(message_id, event):
+                return self._step_order(message_id, event)
+            case TakeUpWork():
+                return self._take_up(work)
+            case AgainWork():
+                return self._send_again(work)
+            case PairWork(pair, event):
+                return self._step_pair(pair, event)
 
     def write(self) -> None:
         """Write what changed since the last call."""
         self._recoveries.write()
+        self._conversations.write()
         for message_id in self._changed_entries:
             state = self._entries[message_id].state
             self._txn.put_outbound(message_id, state, at=self._now.at)
@@ -149,7 +156,9 @@ class Turn:
         self._changed_entries.clear()
         self._changed_pairs.clear()
 
-    def _step_message(self, message_id: str, event: SendingEvent) -> list[Work]:
+    def _step_message(  # noqa: C901 - because it is the one place where a message changes
+        self, message_id: str, event: SendingEvent
+    ) -> list[Work]:
         entry = self._entry(message_id)
         event = self._with_outcomes(entry, event)
         agreement = self._house.agreement(entry.agreement_id)
@@ -177,6 +186,8 @@ class Turn:
             # Whoever settles its doubt has seen them, and nobody has to take it up.
             self._txn.resolve_about(Role.SENDER, entry.pair, message_id, at=self._now.at)
         follow = self._carry_out_message_effects(entry, agreement, effects)
+        if is_ordered(agreement):
+            follow += order_news(message_id, before, after)
         if isinstance(event, Settled):
             follow.append(RecoveryWork(message_id, event))
         else:
@@ -226,8 +237,14 @@ class Turn:
             # Queued again after it was given up, or sent for others: the stored bytes (R-04, R-13).
             self._package = self._txn.get_package(entry.message_id)
             return
-        self._package = first_package(self._ground, draft.message, event.sequence_number)
+        agreement, order = self._house.agreement(entry.agreement_id), None
+        if is_ordered(agreement):
+            order = self._conversations.number_of(draft.message)
+        number = event.sequence_number
+        self._package = first_package(self._ground, draft.message, number, order)
         self._txn.put_package(entry.message_id, self._package)
+        if order is not None:
+            self._conversations.give_number(draft.message, agreement)
 
     def _draft_of(self, message_id: str) -> Draft:
         if self._draft is None or self._draft.message.message_id != message_id:
@@ -256,7 +273,7 @@ class Turn:
                 case ResolveIncident():
                     self._txn.resolve_incidents(Role.SENDER, entry.pair, at=self._now.at)
                 case _:
-                    follow.append(_told_by_message(entry, effect))
+                    follow.append(told_by_message(entry, effect))
         return follow
 
     def _ping_before(self, entry: OutboundEntry, agreement: Agreement, effect: Inquire) -> Question:
@@ -319,6 +336,13 @@ class Turn:
         if recovering.hears_partner(event):
             follow.append(PairWork(entry.pair, pairing.PartnerHeard()))
         return follow
+
+    def _step_order(self, message_id: str, event: OrderEvent) -> list[Work]:
+        """The conversation of the message; whoever it lets go waits for a turn of the pair."""
+        self.write()  # The conversation's queue is read from the store.
+        agreement = self._house.agreement(self._entry(message_id).agreement_id)
+        gone = self._conversations.tell(message_id, self._draft, event, agreement)
+        return [queued(self._house, self._entry(one)) for one in gone]
 
     def _confirm_receipt(self, entry: OutboundEntry) -> list[Work]:
         # If the message had certainly failed, this is news, too, and ends the certainty (R-41).
@@ -406,11 +430,17 @@ class Turn:
         self.records.append(
             self._house.rows.submitted(message, agreement, submitted, self._now, digests)
         )
+        if is_ordered(agreement):
+            is_certain = entry.state.is_certain
+            replaced = MessageReplaced(entry.message_id, message_id, is_certain=is_certain)
+            return [OrderWork(entry.message_id, replaced)]
         return [NextWork(entry.pair)]
 
     def _note(self, entry: OutboundEntry, agreement: Agreement, effect: Journal) -> None:
         if agreement.is_route and effect.event is Event.NOTIFIED:
             return  # No application is told here; the row of the sent notice says the same.
+        if effect.event is Event.TRANSMITTING and is_ordered(agreement):
+            effect = self._conversations.numbered(entry.message_id, self._draft, effect)
         key = MessageKey(*entry.pair, entry.message_id)
         endpoint = None if effect.attempt is None else endpoint_of(agreement, effect.attempt)
         row = self._house.rows.about_message(
@@ -524,33 +554,6 @@ class Turn:
         if agreement.terms.recovery.ping_above_bytes is None:
             return 0
         return self._draft_of(message_id).message.size_bytes
-
-
-def queued(house: House, entry: OutboundEntry) -> PairWork:
-    """The work that tells the pair that the message waits for its turn."""
-    terms = house.agreement(entry.agreement_id).terms
-    event = pairing.MessageQueued(entry.message_id, terms.window, terms.numbers_messages)
-    return PairWork(entry.pair, event)
-
-
-def _told_by_message(entry: OutboundEntry, effect: Effect) -> Work:
-    """The work for another machine that follows from an effect of a message."""
-    match effect:
-        case Release(abandoned, is_numbered):
-            settled = pairing.MessageSettled(entry.message_id, abandoned, is_numbered)
-            return PairWork(entry.pair, settled)
-        case AdmitNext():
-            return NextWork(entry.pair)
-        case GiveUp(reason):
-            return PairWork(entry.pair, pairing.MessageGivenUp(entry.message_id, reason))
-        case Diverge(reason):
-            return PairWork(entry.pair, pairing.SequenceDiverged(entry.message_id, reason))
-        case TellTrouble(cause):
-            return PairWork(entry.pair, pairing.TroubleMet(cause))
-        case Recover(reason, is_told):
-            return RecoveryWork(entry.message_id, recovering.GivenUp(reason, is_told))
-        case _:
-            raise AssertionError(f"{effect} is no effect of a message")
 
 
 def _is_closed_by_doubt(pair: SendingPair) -> bool:

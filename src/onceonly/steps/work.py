@@ -4,6 +4,7 @@ from onceonly.message.identity import Pair
 from onceonly.message.word import Word
 from onceonly.protocol import pairing, recovering
 from onceonly.protocol.events import SendingEvent
+from onceonly.protocol.ordering import OrderEvent
 
 
 class MessageWork(Word):
@@ -40,6 +41,13 @@ class NextWork(Word):
     pair: Pair
 
 
+class OrderWork(Word):
+    """An event for the ordered conversation of a message of ours."""
+
+    message_id: str
+    event: OrderEvent
+
+
 class RecoveryWork(Word):
     """An event for the recovery of a message."""
 
@@ -47,4 +55,4 @@ class RecoveryWork(Word):
     event: recovering.RecoveryEvent
 
 
-Work = MessageWork | PairWork | NextWork | RecoveryWork | TakeUpWork | AgainWork
+Work = MessageWork | PairWork | NextWork | OrderWork | RecoveryWork | TakeUpWork | AgainWork

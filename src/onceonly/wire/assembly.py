@@ -7,6 +7,7 @@ none, in words. Packages of which nothing has to be said go the short way of `en
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from hashlib import new
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 from onceonly.message.errors import ErrorCode, RemoteError, changed_error
@@ -136,6 +137,7 @@ class Assembly:
             )
         content = document.content
         if isinstance(content, Message) and self._payloads:
+            self._put_in_order(document)
             content = changed(content, payloads=tuple(self._payloads))
         return Envelope(
             content,
@@ -221,6 +223,19 @@ class Assembly:
         declared = find_declared(essence, media_type.parameters.get("version"))
         check_same(declared, self._declared)
         self._declared = declared or self._declared
+
+    def _put_in_order(self, document: Document) -> None:
+        """The payloads as the Manifest has them, if the profile's parts may come in another order.
+
+        In the older profiles the order of the parts is part of the content (R-37).
+        """
+        if not document.profile.has_cpa:
+            return
+        place = {name: number for number, name in enumerate(document.labels)}
+        named = [place[self._names[payload.content_id]] for payload in self._payloads]
+        both = sorted(zip(named, self._payloads, self._sinks, strict=True), key=itemgetter(0))
+        self._payloads = [payload for _, payload, _ in both]
+        self._sinks = [sink for *_, sink in both]
 
     def _begin_payload(self, head: PartHead, document: Document) -> None:
         if head.content_id in self._content_ids:

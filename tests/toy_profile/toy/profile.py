@@ -19,6 +19,7 @@ TOY = Profile(
     has_timeout=True,
     has_cancels=True,
     has_transient_errors=True,
+    has_order=False,
     has_receipts=False,
     has_failure_notices=False,
     has_accepting_intermediaries=False,

@@ -46,6 +46,7 @@ from onceonly.gateway.api.arrow import journal_stream
 from onceonly.gateway.api.backup_calls import BackupCalls
 from onceonly.gateway.api.bounds import announced, read_on, read_whole
 from onceonly.gateway.api.bulk_calls import BulkCalls
+from onceonly.gateway.api.conversation_calls import ConversationCalls
 from onceonly.gateway.api.counter_calls import CounterCalls
 from onceonly.gateway.api.declared import from_members, from_path, from_texts
 from onceonly.gateway.api.event_calls import EventCalls
@@ -115,6 +116,7 @@ class Api(
     BackupCalls,
     AgreementCalls,
     AlertCalls,
+    ConversationCalls,
     FolderCalls,
     ReportCalls,
     WebhookCalls,

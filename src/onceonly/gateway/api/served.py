@@ -6,6 +6,7 @@ from onceonly.gateway.alerts.alerts import Alerts
 from onceonly.gateway.application.agreements import KnownAgreements
 from onceonly.gateway.application.bulk import Bulks
 from onceonly.gateway.application.conditions import Conditions
+from onceonly.gateway.application.conversations import Conversations
 from onceonly.gateway.application.following import Following
 from onceonly.gateway.application.inbox import Inbox
 from onceonly.gateway.application.jobs import Jobs
@@ -52,4 +53,5 @@ class Served:
     names: PartnerNames
     conditions: Conditions
     alerts: Alerts
+    conversations: Conversations
     payload_bytes_max: int

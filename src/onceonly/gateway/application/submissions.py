@@ -137,6 +137,15 @@ class Submissions:
                 return None
         return self._replies.find(key)
 
+    def _conversation_of(self, submission: Submission, agreement: Agreement) -> str | None:
+        """That of the message which this one answers, if it is known and the profile says so."""
+        ref = submission.ref_to_message_id
+        if ref is None or not agreement.profile.has_cpa:
+            return None
+        key = MessageKey(agreement.their_party, agreement.our_party, ref)
+        asked = self._desk.snapshot().find_inbound_message(key)
+        return None if asked is None else asked.conversation_id
+
     def _message(
         self, submission: Submission, agreement: Agreement, exchange: Exchange | None
     ) -> Message:
@@ -156,7 +165,9 @@ class Submissions:
                 to_ids=agreement.their_ids,
                 agreement_id=agreement.id,
                 # Not a new one: the same submission again would then have another content (R-37).
-                conversation_id=submission.conversation_id or message_id,
+                conversation_id=submission.conversation_id
+                or self._conversation_of(submission, agreement)
+                or message_id,
                 service=submission.service,
                 action=submission.action,
                 timestamp_at=ground.now.at,

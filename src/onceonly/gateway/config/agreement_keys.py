@@ -6,6 +6,8 @@
 from onceonly.gateway.config import values as read
 from onceonly.gateway.config.cpa_keys import CPA_KEYS
 from onceonly.gateway.config.key import DURATION, ENDPOINT, FLAG, PARTIES, Key, listed, table_of
+from onceonly.gateway.config.order_keys import ORDER_KEYS
+from onceonly.gateway.config.presets import BY_NAME, NOT_OFFERED
 from onceonly.message.message import (
     AckRequested,
     DeliverySemantics,
@@ -198,6 +200,14 @@ AGREEMENT_KEYS = table_of(
         section="seed 000 §2.2.2",
     ),
     PROFILE,
+    Key(
+        "preset",
+        read.one_of(BY_NAME, NOT_OFFERED),
+        ", ".join(BY_NAME),
+        "The rules of a network: short for the keys that it sets. Each may still be given.",
+        default_text="none",
+        section="ours",
+    ),
     Key(
         "with",
         read.parties,
@@ -496,4 +506,5 @@ AGREEMENT_KEYS = table_of(
         section="seed 004 level 3 (3b)",
     ),
     *CPA_KEYS.values(),
+    *ORDER_KEYS.values(),
 )

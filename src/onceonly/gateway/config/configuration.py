@@ -16,6 +16,7 @@ from onceonly.gateway.config.alerts import AlertWay, alert_ways_of
 from onceonly.gateway.config.cpa import check_beside, cpa_terms_of
 from onceonly.gateway.config.file import ConfigurationFile, Table
 from onceonly.gateway.config.folders import Drop, Pickup, drops_of, pickups_of
+from onceonly.gateway.config.preset_rules import check_preset
 from onceonly.gateway.config.report_folder import check_reports, spool_of
 from onceonly.gateway.config.terms import route_terms_of, terms_of
 from onceonly.gateway.config.transports import (
@@ -374,6 +375,7 @@ def _check_beside_agreement(table: Table, agreement: Agreement, other: Agreement
 
 
 def _agreement(table: Table, party: tuple[PartyId, ...]) -> Agreement:
+    check_preset(table)
     our_ids = table["party"] or party
     if not set(our_ids) <= set(party):
         table.refuse("party", "names ids that [gateway] party lacks")

@@ -10,6 +10,7 @@ from typing import Any, Final
 from onceonly.gateway.config.agreement_keys import AGREEMENT_KEYS
 from onceonly.gateway.config.cpa_keys import CPA_KEYS
 from onceonly.gateway.config.file import Table
+from onceonly.gateway.config.order_keys import GUARANTEED, NOT_GUARANTEED
 from onceonly.gateway.config.terms import EVERY_MESSAGE
 from onceonly.gateway.config.values import ENTRANCES
 from onceonly.message.agreement import Agreement
@@ -75,6 +76,9 @@ def _of_terms(terms: DeliveryTerms) -> dict[str, Any]:
         "fail_fast_on_network_error": terms.fails_on_network_error,
         "strict_release": terms.strict_release,
         "drop_duplicates": terms.drop_duplicates,
+        "message_order": GUARANTEED if terms.is_ordered else NOT_GUARANTEED,
+        "order_hold_max": terms.order_hold_max if terms.is_ordered else None,
+        "order_gap_after": terms.order_gap_after_s if terms.is_ordered else None,
         "response_choice": terms.response_choice,
         "notify_failures": terms.notifies_failures,
         "ack_status": terms.ack_status.assurance,

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from onceonly.gateway.config.keys import REPEATED, TABLES, Key
+from onceonly.gateway.config.presets import BY_NAME
 from onceonly.gateway.config.secrets import Secrets
 from onceonly.gateway.config.values import Illegal
 from onceonly.message.errors import OnceonlyError
@@ -47,7 +48,20 @@ class Table:
         for given in raw:
             if given not in keys:
                 self.refuse(given, f"is no key of [{name}]; legal: {', '.join(keys)}")
+        raw = {**raw, **self._preset(raw, keys)}
         self._values = {key.name: self._read(raw, key) for key in keys.values()}
+
+    def _preset(self, raw: dict[str, Any], keys: dict[str, Key]) -> dict[str, Any]:
+        """The values of the preset that the table names; they are defaults, and not given."""
+        if "preset" not in keys or "preset" not in raw:
+            return {}
+        preset = BY_NAME[self._read(raw, keys["preset"])]
+        unknown = preset.unknown(keys)
+        if unknown:
+            self.refuse(
+                "preset", f"{preset.name!r} sets {', '.join(unknown)}, which this version has not"
+            )
+        return preset.values_beside(raw)
 
     def _read(self, raw: dict[str, Any], key: Key) -> Any:
         if key.name not in raw:

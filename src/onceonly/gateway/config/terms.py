@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from onceonly.gateway.config.agreement_keys import EBXML_METHOD_URI, WINDOW_2001
 from onceonly.gateway.config.file import Table
+from onceonly.gateway.config.order import with_order
 from onceonly.message.message import (
     AckRequested,
     DeliverySemantics,
@@ -178,7 +179,7 @@ def terms_of(table: Table) -> DeliveryTerms:
     )
     _check_remedy(table, terms)
     check_budget(table, terms)
-    return terms
+    return with_order(table, profile, terms)
 
 
 def window_of(table: Table, profile: Profile) -> int:
@@ -346,8 +347,14 @@ def _check_acknowledgements(table: Table) -> None:
         table.refuse("notify_failures", "is off under strict_release (R-14); legal: false")
     if table["sync_reply_mode"] in (None, SyncReplyMode.NONE):
         return
-    if not urlsplit(table["send_to"]).scheme.startswith("http"):
+    is_http = urlsplit(table["send_to"]).scheme.startswith("http")
+    if not is_http and _sends(table):
         table.refuse("sync_reply_mode", "needs an http or https send_to: mail has no answer")
+
+
+def _sends(table: Table) -> bool:
+    """Whether messages go out under this table; else the exchange is the partner's connection."""
+    return table["services"] is None or any(one.send for one in table["services"])
 
 
 def _check_remedy(table: Table, terms: DeliveryTerms) -> None:

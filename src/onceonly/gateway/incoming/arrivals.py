@@ -70,7 +70,7 @@ class Arrivals:
             # A repeat of what is stored can be acknowledged without a write (fault D4).
             await self._acknowledge_known(received)
             raise
-        if verdict.case is Case.NEW:
+        if verdict.case.is_new:
             self._hand_overs.handed_over(received.debt, verdict.effects)
         return await self._answer(received, verdict)
 

@@ -19,12 +19,12 @@ from onceonly.gateway.outgoing.replies import IN_THE_ANSWER
 from onceonly.gateway.tasks import Tasks
 from onceonly.message.agreement import Agreement
 from onceonly.message.event import Direction, Event
-from onceonly.message.identity import MessageKey, Pair
+from onceonly.message.identity import ConversationKey, MessageKey, Pair
 from onceonly.message.word import changed
 from onceonly.protocol.effects import Effect, HandOver, SendReceipt
 from onceonly.protocol.events import Outcome, Transmission
 from onceonly.protocol.receiving import certainly_never_left
-from onceonly.steps import handing_over
+from onceonly.steps import handing_over, holding
 from onceonly.steps.handing_over import Debt, Ready
 from onceonly.steps.signals import Hop, outcome_row, receipt
 from onceonly.store.contract.entries import InboundEntry
@@ -82,7 +82,10 @@ class HandOvers:
 
     async def start(self) -> None:
         """Take up what a stop or a crash left stored: acknowledge it again, hand it over."""
-        for entry in self._desk.snapshot().list_stored():
+        snapshot = self._desk.snapshot()
+        for entry in snapshot.list_stored():
+            if holding.is_held(snapshot, entry.key):
+                continue  # A repeat is acknowledged again, and an earlier message releases it.
             await self._bugs.contain(
                 HANDING_OVER,
                 self._take_up(entry),
@@ -108,6 +111,27 @@ class HandOvers:
             lambda txn, ground: handing_over.take_up(txn, ground, key, reason)
         )
         await self._take_up(entry)
+
+    async def release(
+        self, conversation: ConversationKey, *, actor: str, reason: str
+    ) -> tuple[str, ...]:
+        """An operator jumps a gap: hand over what waits after it; returns the MessageIds.
+
+        Raises `LocalError` (NotHeld) and `StoreFull`.
+        """
+        followed = await self._desk.transact(
+            lambda txn, ground: holding.release(
+                txn,
+                ground,
+                conversation,
+                self._under_way(conversation.pair),
+                actor=actor,
+                reason=reason,
+            )
+        )
+        for debt, effects in handing_over.debts_of(followed):
+            self.handed_over(debt, effects)
+        return tuple(one.key.message_id for one in followed)
 
     async def _park(self, key: MessageKey, bug: Exception) -> None:
         reason = words_for(bug)
@@ -254,12 +278,20 @@ class HandOvers:
             self._desk.failpoints.reach("before-hand-over")
         handed_over = await self._desk.persist(
             lambda txn, ground: handing_over.hand_over(
-                txn, ground, [Ready(one, left, self._is_asked_again(one)) for one, left in ready]
+                txn,
+                ground,
+                [Ready(one, left, self._is_asked_again(one)) for one, left in ready],
+                self._under_way(ready[0][0].key.pair),
             )
         )
         for debt, effects in handed_over:
             self._desk.failpoints.reach("after-hand-over")
             self.handed_over(debt, effects)
+
+    def _under_way(self, pair: Pair) -> frozenset[MessageKey]:
+        """Messages of the pair that still have a place in its line: each is handed over in turn."""
+        line = self._lines.get(pair)
+        return frozenset() if line is None else frozenset(one.debt.key for one in line.places)
 
     def _is_asked_again(self, debt: Debt) -> bool:
         """Whether another acknowledgement of the message still waits in the line."""

@@ -173,7 +173,7 @@ class Receiver:
                 async for chunk in chunks:
                     _feed(decoder, chunk, place)
                 envelope = decoder.finish()
-            return await self._take(envelope, sinks, admitted, caller)
+            return await self._take(envelope, _in_order(sinks, envelope), admitted, caller)
         except NotEntitled as error:
             about = decoder.about if decoder else None
             return await self._refuse_caller(error, about, request, caller)
@@ -467,6 +467,14 @@ class Receiver:
         if agreement is None or not is_entitled(caller, agreement):
             return None
         return agreement
+
+
+def _in_order(sinks: Sequence[Sink], envelope: Envelope) -> Sequence[Sink]:
+    """The sinks as the payloads are, which need not be as their parts came."""
+    if tuple(sinks) == envelope.sinks:
+        return sinks
+    place = {id(sink): number for number, sink in enumerate(envelope.sinks)}
+    return sorted(sinks, key=lambda sink: place[id(sink)])
 
 
 def limits_of(payload_bytes_max: int) -> Limits:

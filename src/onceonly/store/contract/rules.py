@@ -12,6 +12,11 @@ from onceonly.store.contract.entries import StoredPayload
 from onceonly.store.spool import INLINE_BYTES_MAX
 
 
+def later_of(one_at: int | None, other_at: int | None) -> int | None:
+    """The later of two instants until which something is kept; None keeps it for ever."""
+    return None if one_at is None or other_at is None else max(one_at, other_at)
+
+
 def settled_at(state: Outbound, at: int) -> int | None:
     """`at` if the status of `state` is final, otherwise None."""
     return at if state.status in FINAL else None

@@ -45,10 +45,11 @@ from onceonly.store.contract.entries import (
 from onceonly.store.contract.jobs import JobSnapshot, JobTransaction
 from onceonly.store.contract.keys import KeySnapshot, KeyTransaction
 from onceonly.store.contract.listing import ListSnapshot
+from onceonly.store.contract.orders import OrderSnapshot, OrderTransaction
 from onceonly.store.contract.waits import Waits
 
 
-class Snapshot(JobSnapshot, KeySnapshot, ListSnapshot, CounterSnapshot, Protocol):
+class Snapshot(JobSnapshot, KeySnapshot, ListSnapshot, CounterSnapshot, OrderSnapshot, Protocol):
     """Reads. In a `Transaction` they also see its own writes, elsewhere only committed rows."""
 
     def find_outbound(self, message_id: str) -> OutboundEntry | None:
@@ -86,7 +87,7 @@ class Snapshot(JobSnapshot, KeySnapshot, ListSnapshot, CounterSnapshot, Protocol
         ...
 
     def find_next_queued(self, pair: Pair) -> OutboundEntry | None:
-        """The longest-waiting queued message of the pair."""
+        """The longest-waiting queued message of the pair; none that awaits its conversation."""
         ...
 
     def list_in_flight(self) -> Sequence[OutboundEntry]:
@@ -290,7 +291,9 @@ class Snapshot(JobSnapshot, KeySnapshot, ListSnapshot, CounterSnapshot, Protocol
         ...
 
 
-class Transaction(JobTransaction, KeyTransaction, CounterTransaction, Snapshot, Protocol):
+class Transaction(
+    JobTransaction, KeyTransaction, CounterTransaction, OrderTransaction, Snapshot, Protocol
+):
     """Writes, all of them durable together at `Store.commit`.
 
     Each write raises `StoreFull`, `StoreFailed` or, for a row or value that the tables do not

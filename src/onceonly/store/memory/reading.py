@@ -36,15 +36,15 @@ from onceonly.store.contract.entries import (
     TransitEntry,
 )
 from onceonly.store.contract.store import Snapshot
-from onceonly.store.memory.api_keys import MemoryKeyReading
 from onceonly.store.memory.counters import MemoryCounterReading
 from onceonly.store.memory.lists import MemoryLists
+from onceonly.store.memory.orders import MemoryOrderReading
 from onceonly.store.memory.tables import InboundRow, OutboundRow
 
 # ruff: noqa: D102 - because the methods are documented where they are promised, in store.py
 
 
-class MemorySnapshot(MemoryLists, MemoryKeyReading, MemoryCounterReading, Snapshot):
+class MemorySnapshot(MemoryLists, MemoryOrderReading, MemoryCounterReading, Snapshot):
     """Reads over tables."""
 
     def find_outbound(self, message_id: str) -> OutboundEntry | None:
@@ -70,7 +70,8 @@ class MemorySnapshot(MemoryLists, MemoryKeyReading, MemoryCounterReading, Snapsh
 
     def find_next_queued(self, pair: Pair) -> OutboundEntry | None:
         queued = self._list_outbound(OutboundStatus.QUEUED)
-        return next((row.entry() for row in queued if row.message.pair == pair), None)
+        of_pair = (row for row in queued if row.message.pair == pair and row.awaits_in is None)
+        return next((row.entry() for row in of_pair), None)
 
     def list_in_flight(self) -> Sequence[OutboundEntry]:
         turns = (

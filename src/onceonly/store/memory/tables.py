@@ -8,11 +8,12 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from onceonly.journal.record import Record
-from onceonly.message.identity import MessageKey, Pair
+from onceonly.message.identity import ConversationKey, MessageKey, Pair
 from onceonly.message.message import AckRequested, Message
 from onceonly.message.package import Package
 from onceonly.message.word import Word
 from onceonly.protocol.effects import NoticeKind
+from onceonly.protocol.ordering import ReceivingOrder, SendingOrder
 from onceonly.protocol.pairing import SendingPair
 from onceonly.protocol.receiving import InboundStatus, ProcessingState, ReceivingPair
 from onceonly.protocol.recovering import Recovery
@@ -49,6 +50,8 @@ class OutboundRow(Word):
     header_digest: str | None
     resend_of: str | None = None
     resent_as: str | None = None
+    awaits_in: str | None = None
+    """The conversation whose turn it awaits."""
 
     def entry(self) -> OutboundEntry:
         """The message as a step reads it."""
@@ -196,6 +199,13 @@ class Tables:
     counters: dict[tuple[Span, str, int], EventCounts] = field(default_factory=dict)
     pair_times: dict[Pair, PairTimes] = field(default_factory=dict)
     listed: dict[int, RareRow] = field(default_factory=dict)
+    sending_orders: dict[ConversationKey, tuple[SendingOrder, int | None]] = field(
+        default_factory=dict
+    )
+    receiving_orders: dict[ConversationKey, tuple[ReceivingOrder, int | None]] = field(
+        default_factory=dict
+    )
+    places: dict[tuple[ConversationKey, int], MessageKey] = field(default_factory=dict)
 
     def pending(self) -> "PendingTables":
         """Tables with the same rows; changes in them do not change these."""

@@ -29,15 +29,15 @@ from onceonly.store.contract.entries import (
 from onceonly.store.contract.rules import check_payloads, settled_at
 from onceonly.store.contract.store import Transaction
 from onceonly.store.contract.waits import Waits
-from onceonly.store.memory.api_keys import MemoryKeyWriting
 from onceonly.store.memory.counters import MemoryCounterWriting
+from onceonly.store.memory.orders import MemoryOrderWriting
 from onceonly.store.memory.reading import MemorySnapshot
 from onceonly.store.memory.tables import InboundRow, OutboundRow, Passing, Tables
 
 # ruff: noqa: D102 - because the methods are documented where they are promised, in store.py
 
 
-class MemoryTransaction(MemoryKeyWriting, MemoryCounterWriting, MemorySnapshot, Transaction):
+class MemoryTransaction(MemoryOrderWriting, MemoryCounterWriting, MemorySnapshot, Transaction):
     """Writes over pending tables."""
 
     def __init__(self, tables: Tables, epoch: int, waits: Waits) -> None:
@@ -202,6 +202,7 @@ class MemoryTransaction(MemoryKeyWriting, MemoryCounterWriting, MemorySnapshot, 
         cancelled_at, before = self._tables.tombstones.get(key, (at, 0))
         lasts = None if before is None or keep_until_at is None else max(before, keep_until_at)
         self._put(self._tables.tombstones, key, (cancelled_at, lasts))
+        self.remove_placed(key)
         if key in self._tables.known:
             self._change_inbound(changed(self._get_inbound(key), status=InboundStatus.CANCELLED))
 

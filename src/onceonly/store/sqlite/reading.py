@@ -40,6 +40,7 @@ from onceonly.store.sqlite.counter_reading import SqliteCounterReading
 from onceonly.store.sqlite.forgetting import SqlitePurgePreview
 from onceonly.store.sqlite.job_reading import SqliteJobReading
 from onceonly.store.sqlite.lists import SqliteLists
+from onceonly.store.sqlite.orders import SqliteOrderReading
 from onceonly.store.sqlite.webhooks import SqliteWebhookReading
 
 
@@ -51,6 +52,7 @@ class SqliteSnapshot(
     SqliteCounterReading,
     SqliteJobReading,
     SqliteKeyReading,
+    SqliteOrderReading,
     SqlitePurgePreview,
     SqliteWebhookReading,
     Snapshot,

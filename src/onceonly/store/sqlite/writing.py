@@ -46,6 +46,7 @@ from onceonly.store.sqlite.job_writing import SqliteJobWriting
 from onceonly.store.sqlite.kept import Carried, KeptContent, WorkingSet
 from onceonly.store.sqlite.listing import IN_STRETCH, STRETCH_BITS
 from onceonly.store.sqlite.mapping import Way
+from onceonly.store.sqlite.orders import SqliteOrderWriting
 from onceonly.store.sqlite.reading import SqliteSnapshot
 from onceonly.store.sqlite.webhooks import SqliteWebhookWriting
 
@@ -86,6 +87,7 @@ class SqliteTransaction(
     SqliteCounterWriting,
     SqliteJobWriting,
     SqliteKeyWriting,
+    SqliteOrderWriting,
     SqliteWebhookWriting,
     SqliteSnapshot,
     Transaction,
@@ -378,12 +380,17 @@ class SqliteTransaction(
     def cancel_inbound(self, key: MessageKey, *, at: int, keep_until_at: int | None) -> None:
         names = (key.message_id, key.from_party, key.to_party)
         self._write("put_tombstone", *names, at, keep_until_at)
+        self.remove_placed(key)
         self._has_tombstones = True
         self._kept.stored.said[key] = None
         row = self._get("find_inbound_position", *names)
         if row is not None and row[1] != InboundStatus.CANCELLED:
             self._write("cancel_inbound", row[0])
             self._recount(InboundStatus(row[1]), InboundStatus.CANCELLED)
+
+    def put_awaited_order(self, message_id: str, conversation_id: str | None) -> None:
+        position, _ = self._get_known(message_id)
+        self._write("put_awaited_order", conversation_id, position)
 
     def last_offset(self) -> int:
         return self._last_offset

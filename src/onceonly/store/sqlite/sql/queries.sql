@@ -196,7 +196,8 @@ SELECT position, message_id, from_party, to_party, agreement_id, status, attempt
     exposure, sequence_number, expires_at, transients, silence, pings, error_code, has_arrived,
     is_certain, due_ns
   FROM outbound
-  WHERE from_party = ? AND to_party = ? AND status = 'queued' ORDER BY position LIMIT 1
+  WHERE from_party = ? AND to_party = ? AND awaits_in IS NULL AND status = 'queued'
+  ORDER BY position LIMIT 1
 
 -- name: list_in_flight
 WITH RECURSIVE turn (message_id, rest) AS (
@@ -538,8 +539,8 @@ SELECT incident_id, role, from_party, to_party, reason, opened_at, resolved_at, 
 
 -- name: append
 INSERT INTO journal VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,
-    ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?34, ?35, ?36, ?37, ?29, ?30, ?31, ?32,
-    ?33)
+    ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?35, ?36, ?37, ?38, ?29, ?30, ?31, ?32,
+    ?33, ?34)
 
 -- name: get_journal_end
 SELECT seq, chain_hash FROM journal ORDER BY seq DESC LIMIT 1
@@ -549,7 +550,7 @@ SELECT party, event, at, monotonic_ns, direction, from_party, to_party, message_
     ref_to_message_id, conversation_id, agreement_id, profile, semantics, service, action,
     sequence_number, attempt, transport, endpoint, outcome, status_code, error_code, severity,
     size_bytes, digest, hop, actor, reason, header_digest, message_timestamp_at, time_to_live_at,
-    ack_requested, receipt_requested, schema_version, seq, store_epoch, chain_hash
+    ack_requested, receipt_requested, order_number, schema_version, seq, store_epoch, chain_hash
   FROM journal WHERE seq > ? ORDER BY seq LIMIT ?
 
 -- name: list_asked
@@ -557,7 +558,7 @@ SELECT party, event, at, monotonic_ns, direction, from_party, to_party, message_
     ref_to_message_id, conversation_id, agreement_id, profile, semantics, service, action,
     sequence_number, attempt, transport, endpoint, outcome, status_code, error_code, severity,
     size_bytes, digest, hop, actor, reason, header_digest, message_timestamp_at, time_to_live_at,
-    ack_requested, receipt_requested, schema_version, seq, store_epoch, chain_hash
+    ack_requested, receipt_requested, order_number, schema_version, seq, store_epoch, chain_hash
   FROM journal INDEXED BY journal_asked WHERE event = 'Asked' AND seq < ? ORDER BY seq DESC LIMIT ?
 
 -- name: list_journal_of
@@ -565,7 +566,7 @@ SELECT party, event, at, monotonic_ns, direction, from_party, to_party, message_
     ref_to_message_id, conversation_id, agreement_id, profile, semantics, service, action,
     sequence_number, attempt, transport, endpoint, outcome, status_code, error_code, severity,
     size_bytes, digest, hop, actor, reason, header_digest, message_timestamp_at, time_to_live_at,
-    ack_requested, receipt_requested, schema_version, seq, store_epoch, chain_hash
+    ack_requested, receipt_requested, order_number, schema_version, seq, store_epoch, chain_hash
   FROM journal WHERE message_id = ? ORDER BY seq
 
 -- name: list_outcomes
@@ -573,7 +574,7 @@ SELECT party, event, at, monotonic_ns, direction, from_party, to_party, message_
     ref_to_message_id, conversation_id, agreement_id, profile, semantics, service, action,
     sequence_number, attempt, transport, endpoint, outcome, status_code, error_code, severity,
     size_bytes, digest, hop, actor, reason, header_digest, message_timestamp_at, time_to_live_at,
-    ack_requested, receipt_requested, schema_version, seq, store_epoch, chain_hash
+    ack_requested, receipt_requested, order_number, schema_version, seq, store_epoch, chain_hash
   FROM journal WHERE message_id = ? AND (event = 'Transmitted' OR event = 'PingSent')
   ORDER BY seq DESC LIMIT ?
 
@@ -1188,7 +1189,7 @@ SELECT party, event, at, monotonic_ns, direction, from_party, to_party, message_
     ref_to_message_id, conversation_id, agreement_id, profile, semantics, service, action,
     sequence_number, attempt, transport, endpoint, outcome, status_code, error_code, severity,
     size_bytes, digest, hop, actor, reason, header_digest, message_timestamp_at, time_to_live_at,
-    ack_requested, receipt_requested, schema_version, seq, store_epoch, chain_hash
+    ack_requested, receipt_requested, order_number, schema_version, seq, store_epoch, chain_hash
   FROM journal WHERE seq IN (
     SELECT seq FROM (
       SELECT seq, at, from_party, to_party FROM listed INDEXED BY listed_by_event
@@ -1206,7 +1207,7 @@ SELECT party, event, at, monotonic_ns, direction, from_party, to_party, message_
     ref_to_message_id, conversation_id, agreement_id, profile, semantics, service, action,
     sequence_number, attempt, transport, endpoint, outcome, status_code, error_code, severity,
     size_bytes, digest, hop, actor, reason, header_digest, message_timestamp_at, time_to_live_at,
-    ack_requested, receipt_requested, schema_version, seq, store_epoch, chain_hash
+    ack_requested, receipt_requested, order_number, schema_version, seq, store_epoch, chain_hash
   FROM journal INDEXED BY journal_by_message
   WHERE message_id = ? AND event = ? AND seq > ? ORDER BY seq LIMIT 1
 
@@ -1278,3 +1279,91 @@ SELECT agreement_id, status, count(*) FROM (
     WHERE status IN ('in_doubt', 'queued', 'sending') AND
       status <> 'acknowledged' AND status <> 'sent' LIMIT ?)
   GROUP BY agreement_id, status
+
+-- name: get_sending_order
+SELECT status, next_number, in_turn, number, began FROM sending_order
+  WHERE from_party = ? AND to_party = ? AND conversation_id = ?
+
+-- name: put_sending_order
+INSERT OR REPLACE INTO sending_order VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: get_receiving_order
+SELECT expected, epoch, held, gap_due_at FROM receiving_order
+  WHERE from_party = ? AND to_party = ? AND conversation_id = ?
+
+-- name: put_receiving_order
+INSERT INTO receiving_order VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+  ON CONFLICT (from_party, to_party, conversation_id) DO UPDATE SET
+    expected = excluded.expected, epoch = excluded.epoch, held = excluded.held,
+    gap_due_at = excluded.gap_due_at, keep_until_at = max(keep_until_at, excluded.keep_until_at)
+
+-- name: find_next_in_order
+SELECT message_id FROM outbound INDEXED BY outbound_queued
+  WHERE from_party = ? AND to_party = ? AND awaits_in = ? AND status = 'queued'
+  ORDER BY position LIMIT 1
+
+-- name: put_awaited_order
+UPDATE outbound SET awaits_in = ? WHERE position = ?
+
+-- name: find_conversation
+SELECT conversation_id, place FROM order_place INDEXED BY order_place_by_key
+  WHERE message_id = ? AND from_party = ? AND to_party = ?
+
+-- name: list_placed
+SELECT place, message_id FROM order_place
+  WHERE from_party = ? AND to_party = ? AND conversation_id = ? AND place >= ?
+  ORDER BY place LIMIT ?
+
+-- name: add_placed
+INSERT INTO order_place VALUES (?, ?, ?, ?, ?)
+
+-- name: remove_placed
+DELETE FROM order_place INDEXED BY order_place_by_key
+  WHERE message_id = ? AND from_party = ? AND to_party = ?
+
+-- name: list_blocked_orders
+SELECT from_party, to_party, conversation_id, status, next_number, in_turn, number, began,
+    (SELECT count(*) FROM outbound INDEXED BY outbound_queued
+      WHERE outbound.from_party = sending_order.from_party
+        AND outbound.to_party = sending_order.to_party AND outbound.status = 'queued'
+        AND outbound.awaits_in = sending_order.conversation_id)
+  FROM sending_order INDEXED BY sending_order_blocked WHERE status = 'blocked'
+  ORDER BY from_party, to_party, conversation_id LIMIT ?
+
+-- name: list_gaps
+SELECT from_party, to_party, conversation_id, expected, epoch, held, gap_due_at,
+    (SELECT min(received_at) FROM order_place CROSS JOIN inbound INDEXED BY inbound_by_key
+        ON inbound.message_id = order_place.message_id
+          AND inbound.from_party = order_place.from_party
+          AND inbound.to_party = order_place.to_party AND inbound.has_key = 1
+      WHERE order_place.from_party = receiving_order.from_party
+        AND order_place.to_party = receiving_order.to_party
+        AND order_place.conversation_id = receiving_order.conversation_id
+        AND place >= epoch * 100000000 + expected)
+  FROM receiving_order INDEXED BY receiving_order_gap WHERE held > 0
+  ORDER BY from_party, to_party, conversation_id LIMIT ?
+
+-- name: list_gaps_due
+SELECT from_party, to_party, conversation_id FROM receiving_order INDEXED BY receiving_order_due
+  WHERE gap_due_at < ? AND gap_due_at IS NOT NULL
+  ORDER BY gap_due_at, from_party, to_party, conversation_id LIMIT ?
+
+-- name: list_finished_sending_orders
+SELECT from_party, to_party, conversation_id FROM sending_order INDEXED BY sending_order_over
+  WHERE keep_until_at < ? AND status = 'idle' AND keep_until_at IS NOT NULL
+  ORDER BY keep_until_at LIMIT ?
+
+-- name: list_finished_receiving_orders
+SELECT from_party, to_party, conversation_id FROM receiving_order INDEXED BY receiving_order_over
+  WHERE keep_until_at < ? AND held = 0 AND keep_until_at IS NOT NULL
+    AND NOT EXISTS (SELECT 1 FROM order_place
+      WHERE order_place.from_party = receiving_order.from_party
+        AND order_place.to_party = receiving_order.to_party
+        AND order_place.conversation_id = receiving_order.conversation_id)
+  ORDER BY keep_until_at LIMIT ?
+
+-- name: forget_sending_order
+DELETE FROM sending_order WHERE from_party = ? AND to_party = ? AND conversation_id = ?
+
+-- name: forget_receiving_order
+DELETE FROM receiving_order WHERE from_party = ? AND to_party = ? AND conversation_id = ?
