@@ -21,7 +21,7 @@ from onceonly.explain.meaning import of_fault, sentences
 from onceonly.explain.parts import CutPart, Take
 from onceonly.explain.reading import Read, take_apart
 from onceonly.gateway.config import Configuration
-from onceonly.gateway.incoming.receiver import limits_of
+from onceonly.gateway.incoming.excess import limits_of
 from onceonly.message.message import Message
 from onceonly.message.printable import quoted
 from onceonly.message.signals import SoapFault

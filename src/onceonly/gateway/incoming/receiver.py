@@ -13,6 +13,7 @@ from onceonly.gateway.error_posts import ErrorPosts
 from onceonly.gateway.incoming.arrivals import Arrivals
 from onceonly.gateway.incoming.doorstep import DOORSTEP_PIECE_BYTES, Doorstep, Place
 from onceonly.gateway.incoming.errors import Errors
+from onceonly.gateway.incoming.excess import limits_of, refuse_announced_excess, refuse_excess
 from onceonly.gateway.incoming.handovers import HandOvers
 from onceonly.gateway.incoming.inquiries import Inquiries
 from onceonly.gateway.incoming.signatures import Signatures, references_for, what_happened
@@ -27,7 +28,7 @@ from onceonly.message.digest import Digests
 from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey
-from onceonly.message.message import Message, SyncReplyMode
+from onceonly.message.message import SyncReplyMode
 from onceonly.message.printable import printable
 from onceonly.message.profile import Profile
 from onceonly.message.signals import (
@@ -53,7 +54,6 @@ from onceonly.steps.authority import (
 )
 from onceonly.steps.rows import at_what_waits
 from onceonly.steps.signals import whole
-from onceonly.steps.signing import Heard, Unproven, attest
 from onceonly.steps.verdicts import (
     find_acknowledged,
     find_spoken_of,
@@ -70,7 +70,6 @@ from onceonly.transport.transport import Request, TransferBroken
 from onceonly.wire import names
 from onceonly.wire.envelope import About, Decoder, Document, Envelope, PartHead, encode_fault
 from onceonly.wire.header_digest import digests_of
-from onceonly.wire.limits import Limits
 from onceonly.wire.registry import fault_of
 
 TAKEN = TransportAnswer(204)
@@ -515,29 +514,6 @@ def _in_order(sinks: Sequence[Sink], envelope: Envelope) -> Sequence[Sink]:
     return sorted(sinks, key=lambda sink: place[id(sink)])
 
 
-def limits_of(payload_bytes_max: int) -> Limits:
-    """What is read of a package where its payloads may have so many bytes together."""
-    return Limits(package_bytes_max=payload_bytes_max + HEADERS_BYTES)
-
-
-def refuse_announced_excess(request: Request, limits: Limits) -> None:
-    """Unread (attack H12); a body of unknown length is counted while it comes in.
-
-    Raises `RemoteError`.
-    """
-    most = limits.package_bytes_max
-    if request.content_length is not None and request.content_length > most:
-        raise RemoteError(ErrorCode.MESSAGE_TOO_LARGE, f"a package has {most} bytes at most")
-
-
-def refuse_excess(message: Message, payload_bytes_max: int) -> None:
-    """Raise `RemoteError` for payloads that are larger together than the gateway takes."""
-    if message.size_bytes > payload_bytes_max:
-        raise RemoteError(
-            ErrorCode.MESSAGE_TOO_LARGE, f"the payloads have more than {payload_bytes_max} bytes"
-        )
-
-
 def _name_of(about: About | None) -> str:
     """What was refused, as it is called in the row for the message that waits for it."""
     if about is None or about.message_type is None:
@@ -603,9 +579,6 @@ _SHOWS_NOTHING = (
     "the caller shows no right to speak so; expected is the certificate and the entrance that were"
     " agreed, and in an answer nothing but what it answers"
 )
-
-HEADERS_BYTES = 2 << 20
-"""Room besides the payloads for the header document and the part headers."""
 
 
 def _status_of(code: ErrorCode) -> int:
