@@ -54,6 +54,7 @@ from onceonly.steps.authority import (
 )
 from onceonly.steps.rows import at_what_waits
 from onceonly.steps.signals import whole
+from onceonly.steps.signing import Heard, SignatureRefused, Unproven, attest
 from onceonly.steps.verdicts import (
     find_acknowledged,
     find_spoken_of,
