@@ -11,6 +11,7 @@ from onceonly.gateway.config.keys import (
     DRILL_KEYS,
     DROP_KEYS,
     GATEWAY_KEYS,
+    IDENTITY_KEYS,
     LIMITS_KEYS,
     PICKUP_KEYS,
     ROUTE_KEYS,
@@ -48,6 +49,20 @@ Specification, working draft v0-080. `seed 001` is its rewrite of early 2001, th
 `seed 003` and `seed 004` are two contributions to the discussion: when a message counts as
 delivered, and the levels of recovery. `R-…` is a ruling of this project where those texts
 contradict each other or leave a question open.
+"""
+
+IDENTITY = """## `[[identity]]`
+
+Once for each key that signs (`ebms-2.0`). Several may overlap: the certificate of the next one goes
+to the partners first, and from `from` on it signs. A reload takes them over.
+
+```toml
+[[identity]]
+id          = "buyer-2027"
+certificate = "buyer-2027.pem"
+key         = "buyer-2027.key"
+from        = 2027-01-01T00:00:00Z
+```
 """
 
 AGREEMENT = """## `[[agreement]]`
@@ -262,6 +277,8 @@ def page() -> str:
             INTRODUCTION,
             "## `[gateway]`\n\nOne table, required.\n",
             _keys(GATEWAY_KEYS),
+            IDENTITY,
+            _keys(IDENTITY_KEYS),
             AGREEMENT,
             _sourced_keys(AGREEMENT_KEYS),
             LEVELS,
