@@ -10,6 +10,7 @@ from peer_ebms2 import BLOCK, with_peer
 from running_gateway import BRIEF
 from two_parties import submit
 
+from onceonly.gateway.config import Configuration, read_configuration
 from onceonly.message.event import Event
 
 pytestmark = pytest.mark.anyio
@@ -157,3 +158,43 @@ async def test_a_message_that_is_taken_back_lets_the_next_go(tmp_path):
         assert (await take(gateway, peer)).message_id == first
         following = await take(gateway, peer)
         assert (following.message_id, order_of(following)) == (third, ("Continue", 1))
+
+
+def with_word(gateway, word: str) -> Configuration:
+    """The configuration with another word for the order."""
+    path = gateway.configuration.path
+    other = {"Guaranteed": "NotGuaranteed", "NotGuaranteed": "Guaranteed"}[word]
+    text = path.read_text("utf-8").replace(f'= "{other}"', f'= "{word}"')
+    path.write_text(text, "utf-8")
+    return read_configuration(path)
+
+
+async def restarted_with(gateway, word: str) -> None:
+    """Restart it under that configuration."""
+    found = with_word(gateway, word)
+    await gateway.stop(0.0)
+    gateway.configuration = found
+    await gateway.start()
+
+
+async def test_what_waits_goes_on_when_the_order_is_agreed_no_more(tmp_path):
+    """After the next start, and without numbers; nothing is stuck."""
+    async with ordered(tmp_path) as (gateway, peer):
+        first, second = [await send(gateway, peer) for _ in range(2)]
+        await peer.hear("NewOrder")
+        await restarted_with(gateway, "NotGuaranteed")
+        heard = {(await peer.hear("NewOrder")).message_id for _ in range(2)}
+        assert heard == {first, second}
+
+
+async def test_what_was_queued_before_the_order_was_agreed_gets_a_number(tmp_path):
+    """It waited for a turn of its pair."""
+    terms = {"message_order": "NotGuaranteed", "window": 1}
+    async with with_peer(tmp_path, **terms) as (gateway, peer):
+        first, second = [await send(gateway, peer) for _ in range(2)]
+        await peer.hear("NewOrder")
+        await restarted_with(gateway, "Guaranteed")
+        assert (await peer.hear("NewOrder")).message_id == first
+        await peer.say_acknowledgment(first)
+        following = await take(gateway, peer)
+        assert (following.message_id, order_of(following)) == (second, ("Reset", 0))

@@ -67,6 +67,17 @@ def order_news(message_id: str, before: Outbound, after: Outbound) -> tuple[Orde
     return () if event is None else (OrderWork(message_id, event),)
 
 
+def free_unordered(txn: Transaction, ground: Ground) -> None:
+    """Let go what awaits a conversation under an agreement that has no order any more.
+
+    Called at a start, when the configuration may be another one.
+    """
+    for message_id, agreement_id in txn.list_awaiting_order():
+        agreement = ground.house.agreements.find(agreement_id)
+        if agreement is not None and not is_ordered(agreement):
+            txn.put_awaited_order(message_id, None)
+
+
 class Conversations:
     """The working memory of one run: each conversation is read once and written once."""
 
@@ -93,6 +104,10 @@ class Conversations:
         if isinstance(event, MessageWaits | MessageReplaced):
             self._txn.put_awaited_order(waits, conversation.conversation_id)
         return self._step(conversation, event, agreement)
+
+    def has_turn(self, message_id: str) -> bool:
+        """Whether it is the turn of the message in its conversation."""
+        return self._state(self._find(message_id, None)).in_turn == message_id
 
     def numbered(self, message_id: str, draft: Draft | None, row: Journal) -> Journal:
         """The row about a transmission, with the number of the message if it has the turn."""

@@ -387,8 +387,8 @@ ACKNOWLEDGING = (
         "Of several messages that are ready in one step the first alone is handed over.",
         Edit(
             "steps/handing_over.py",
-            "for one in ready]",
-            "for one in ready[:1]]",
+            "for one in ready:",
+            "for one in ready[:1]:",
         ),
     ),
     Mutant(
@@ -397,8 +397,8 @@ ACKNOWLEDGING = (
         "Several messages that are ready in one step are handed over from the end.",
         Edit(
             "steps/handing_over.py",
-            "for one in ready]",
-            "for one in reversed(ready)]",
+            "for one in ready:",
+            "for one in reversed(ready):",
         ),
     ),
     Mutant(

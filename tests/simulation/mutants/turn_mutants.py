@@ -181,11 +181,11 @@ TURNS = (
             "store/memory/reading.py",
             """\
         queued = self._list_outbound(OutboundStatus.QUEUED)
-        return next(\
+        of_pair\
 """,
             """\
         queued = self._list_outbound(OutboundStatus.QUEUED)[::-1]
-        return next(\
+        of_pair\
 """,
         ),
     ),

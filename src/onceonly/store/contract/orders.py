@@ -56,6 +56,10 @@ class OrderSnapshot(Protocol):
         """MessageId of the message that has waited longest for the turn of its conversation."""
         ...
 
+    def list_awaiting_order(self) -> Sequence[tuple[str, str]]:
+        """MessageId and agreement of every queued message that awaits its conversation."""
+        ...
+
     def find_conversation(self, key: MessageKey) -> tuple[ConversationKey, int] | None:
         """The conversation and the place of a received message that is not handed over yet."""
         ...

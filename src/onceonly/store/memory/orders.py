@@ -46,6 +46,13 @@ class MemoryOrderReading(MemoryKeyReading):
             and row.awaits_in == conversation.conversation_id
         ]
 
+    def list_awaiting_order(self) -> Sequence[tuple[str, str]]:
+        return [
+            (row.message.message_id, row.message.agreement_id)
+            for row in self._tables.outbound.values()
+            if row.state.status is OutboundStatus.QUEUED and row.awaits_in is not None
+        ]
+
     def find_conversation(self, key: MessageKey) -> tuple[ConversationKey, int] | None:
         for (conversation, place), placed in self._tables.places.items():
             if placed == key:

@@ -46,6 +46,9 @@ class SqliteOrderReading(SqliteQuestions):
         found: str | None = self._get("find_next_in_order", *_name(conversation))
         return found
 
+    def list_awaiting_order(self) -> Sequence[tuple[str, str]]:
+        return [(message_id, name) for message_id, name in self._list("list_awaiting_order")]
+
     def find_conversation(self, key: MessageKey) -> tuple[ConversationKey, int] | None:
         row = self._get("find_conversation", key.message_id, *key.pair)
         return None if row is None else (ConversationKey(key.pair, row[0]), row[1])

@@ -1,0 +1,125 @@
+"""The order of conversations, seen from the journals (R-34).
+
+O1: numbers of an epoch are handed over as 0, 1, 2 …, without a gap or a repeat. O2: nothing is
+handed over while a lower number of its epoch is missing, unless an operator released it. O3: an
+acknowledged message that was held is handed over, or dropped by an operator who is on record, or it
+still waits. O4: one message of a conversation is unacknowledged from our side.
+
+Rows of messages without an order have no number, so that worlds without the profile cost a look at
+each row and no more. Must not know how a gateway decides.
+"""
+
+from collections.abc import Collection, Iterable, Iterator
+
+from onceonly.message.event import Direction, Event
+from onceonly.protocol.ordering import NUMBERS
+from onceonly.simulation.checkers.case import WorldCase
+from onceonly.simulation.checkers.violation import Violation
+from onceonly.simulation.history import Row
+
+_ENDS = frozenset(
+    {
+        Event.ACK_RECEIVED,
+        Event.LATE_ACK_RECEIVED,
+        Event.CANCELLED,
+        Event.CONVERSATION_RESET,
+        Event.RESENT,
+        Event.SETTLED,
+    }
+)
+"""After one of these another message of the conversation may leave: the partner has the message, or
+an operator gave it up."""
+
+
+def judge(case: WorldCase) -> Iterator[Violation]:
+    """Every pair of every machine whose numbers count."""
+    for (node, parties, direction), rows in case.pair_rows.items():
+        if case.is_set_back(node):
+            continue
+        if direction is Direction.OUT:
+            yield from sent(rows)
+            continue
+        yield from handed_over(rows)
+        yield from held(rows, _waiting(case, node, parties))
+
+
+def _waiting(case: WorldCase, node: str, parties: tuple[str, str]) -> Collection[str]:
+    """Messages of the pair that still have a place in the store."""
+    snapshot = case.world.nodes[node].snapshot()
+    stored = (entry.key for entry in snapshot.list_stored() if tuple(entry.key.pair) == parties)
+    return {key.message_id for key in stored if snapshot.find_conversation(key) is not None}
+
+
+def handed_over(rows: Iterable[Row]) -> Iterator[Violation]:
+    """O1 and O2, of the messages that a receiver got on one pair."""
+    conversations: dict[str, str] = {}
+    expected: dict[str, int] = {}
+    released: set[str] = set()
+    for row in rows:
+        record = row.record
+        message_id, number = record.message_id or "", record.order_number
+        if number is None:
+            continue
+        if record.event is Event.STORED:
+            conversations[message_id] = record.conversation_id or ""
+        elif record.event is Event.RELEASED and record.actor is not None:
+            released.add(message_id)
+        elif record.event is Event.HANDED_OVER:
+            conversation = conversations.get(message_id, "")
+            awaited = expected.get(conversation, 0)
+            # 0 is the first of an epoch: where one ends is the sender's to say, by a Reset.
+            if number not in (0, awaited) and message_id not in released:
+                yield _out_of_order(row, number, awaited)
+            expected[conversation] = (number + 1) % NUMBERS
+
+
+def _out_of_order(row: Row, number: int, awaited: int) -> Violation:
+    if number > awaited:
+        return _at("O2", row, f"number {number} handed over, and {awaited} was missing")
+    return _at("O1", row, f"number {number} handed over, and {awaited} was next")
+
+
+def held(rows: Iterable[Row], waiting: Collection[str]) -> Iterator[Violation]:
+    """O3, of the messages that a receiver got on one pair; `waiting` still wait at the end."""
+    owed: dict[str, Row] = {}
+    for row in rows:
+        record = row.record
+        message_id = record.message_id or ""
+        if record.event is Event.HELD:
+            owed[message_id] = row
+        elif record.event in (Event.HANDED_OVER, Event.CANCEL_CONFIRMED):
+            owed.pop(message_id, None)
+        elif record.event is Event.DROPPED:
+            if record.actor is None:
+                yield _at("O3", row, "dropped, and nobody is on record for it")
+            owed.pop(message_id, None)
+    for message_id, row in owed.items():
+        if message_id not in waiting:
+            yield _at("O3", row, "held, and neither handed over nor dropped, nor does it wait")
+
+
+def sent(rows: Iterable[Row]) -> Iterator[Violation]:
+    """O4, of the messages that a sender has on one pair."""
+    conversations: dict[str, str] = {}
+    under_way: dict[str, str] = {}
+    for row in rows:
+        record = row.record
+        message_id = record.message_id or ""
+        if record.event is Event.SUBMITTED:
+            conversations[message_id] = record.conversation_id or ""
+        conversation = conversations.get(message_id)
+        if conversation is None:
+            continue
+        other = under_way.get(conversation, message_id)
+        if record.event is Event.TRANSMITTING and record.order_number is not None:
+            if other != message_id:
+                yield _at("O4", row, f"sent, and {other} of its conversation is under way")
+            under_way[conversation] = message_id
+        elif (
+            record.event in _ENDS and other == message_id
+        ) or record.event is Event.CONVERSATION_RESET:
+            under_way.pop(conversation, None)
+
+
+def _at(invariant: str, row: Row, text: str) -> Violation:
+    return Violation(invariant, f"{row.record.message_id} at {row.node}: {text}", row.order)
