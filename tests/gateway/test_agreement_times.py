@@ -18,6 +18,7 @@ from onceonly.gateway.agreement_words import words_of
 from onceonly.message.cpa import ServiceBinding
 from onceonly.message.instant import US_PER_S, from_datetime
 from onceonly.message.measures import span
+from onceonly.message.signing import PinnedCertificate, Signed, SigningTerms
 from onceonly.message.terms import DeliveryTerms
 from onceonly.message.word import changed
 from onceonly.protocol import schedule
@@ -138,6 +139,52 @@ def test_show_says_which_actions_go_which_way(tmp_path: Path) -> None:
     said = " ".join(words_of(changed(found, cpa=changed(found.cpa, services=services))))
     assert "Of urn:s:Orders we send New, Cancel and we receive Response." in said
     assert "Of Billing (type string) we receive Invoice." in said
+
+
+DAY_US = 86_400 * US_PER_S
+
+
+def signer(days: int) -> PinnedCertificate:
+    """A certificate of the partner that ends that many days after the beginning."""
+    return PinnedCertificate(der=b"", fingerprint="ab" * 32, from_at=0, until_at=days * DAY_US)
+
+
+def test_show_says_what_is_signed(tmp_path: Path) -> None:
+    """By whom, with which certificate, and what is only taken because it was said so."""
+    found = agreed(tmp_path, profile="ebms-2.0")
+    signing = SigningTerms(
+        signs=Signed.MESSAGES,
+        requires=Signed.ALL,
+        partner_certificates=(signer(1),),
+        accepts_sha1=True,
+    )
+    said = " ".join(words_of(changed(found, signing=signing)))
+    for words in (
+        "We sign business messages.",
+        "The partner has to sign messages, acknowledgements and everything else; the rest is",
+        "The partner may sign with the certificate abababababababab, until 1970-01-02.",
+        "Signatures by SHA-1, which is broken, are taken.",
+    ):
+        assert words in said
+
+
+@pytest.mark.parametrize(
+    ("day", "found"),
+    [
+        (10, None),
+        (80, "the last certificate of partner_certificates ends in 20 d, at 1970-04-11 00:00 UTC"),
+        (100, "no certificate of partner_certificates is valid since 1970-04-11 00:00 UTC"),
+    ],
+)
+def test_the_last_certificate_of_a_signer_is_a_finding(
+    day: int, found: str | None, tmp_path: Path
+) -> None:
+    """An older one beside it is none."""
+    agreement = agreed(tmp_path, profile="ebms-2.0")
+    signing = SigningTerms(partner_certificates=(signer(5), signer(100)))
+    said = list(findings_in_time(changed(agreement, signing=signing), day * DAY_US))
+    assert len(said) == (found is not None)
+    assert found is None or said[0].startswith(found)
 
 
 @pytest.mark.parametrize(

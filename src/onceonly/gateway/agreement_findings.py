@@ -28,6 +28,7 @@ def findings_of(configuration: Configuration, agreement: Agreement) -> Iterator[
 
 def findings_in_time(agreement: Agreement, now_at: int) -> Iterator[str]:
     """What is better changed soon: an agreement that has ended, or is about to."""
+    yield from _findings_about_signers(agreement, now_at)
     begins_at, ends_at = agreement.cpa.valid_from_at, agreement.cpa.valid_until_at
     if begins_at is not None and now_at < begins_at:
         yield f"it begins at {_instant(begins_at)}; until then nothing is sent or taken under it"
@@ -38,6 +39,25 @@ def findings_in_time(agreement: Agreement, now_at: int) -> Iterator[str]:
     else:
         left = span((ends_at - now_at) / US_PER_S)
         yield f"it ends in {left}, at {_instant(ends_at)}; nothing new is sent or taken after that"
+
+
+def _findings_about_signers(agreement: Agreement, now_at: int) -> Iterator[str]:
+    """The certificates with which the partner signs, if no other one takes over."""
+    signers = agreement.signing.partner_certificates
+    if not signers:
+        return
+    last = max(signers, key=lambda one: one.until_at)
+    if now_at >= last.until_at:
+        yield (
+            f"no certificate of partner_certificates is valid since {_instant(last.until_at)}: "
+            "what the partner signs now is refused"
+        )
+    elif now_at >= last.until_at - NOTICE_S * US_PER_S:
+        left = span((last.until_at - now_at) / US_PER_S)
+        yield (
+            f"the last certificate of partner_certificates ends in {left}, at "
+            f"{_instant(last.until_at)}; ask the partner for the next one"
+        )
 
 
 def _instant(at: int) -> str:

@@ -6,7 +6,12 @@ Each sentence says what the terms mean together, and not which key says so.
 from collections.abc import Collection, Iterator
 
 from onceonly.gateway.config.values import ENTRANCES
-from onceonly.gateway.cpa_words import words_of_acknowledgements, words_of_cpa, words_of_times
+from onceonly.gateway.cpa_words import (
+    words_of_acknowledgements,
+    words_of_cpa,
+    words_of_signing,
+    words_of_times,
+)
 from onceonly.gateway.worst_case import WorstCase, worst_case_of
 from onceonly.message.agreement import Agreement
 from onceonly.message.measures import size, span
@@ -51,6 +56,7 @@ def words_of(agreement: Agreement) -> tuple[str, ...]:
         *(words_of_cpa(agreement) if agreement.profile.has_cpa else ()),
         _PROMISES[terms.semantics],
         *words_of_acknowledgements(terms),
+        *words_of_signing(agreement.signing),
         *_before_sending(terms.recovery),
         *_tries(agreement),
         *(words_of_times(terms) if agreement.profile.has_cpa else ()),

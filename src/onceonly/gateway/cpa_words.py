@@ -8,6 +8,7 @@ from onceonly.message.cpa import CheckHeader, ServiceBinding
 from onceonly.message.instant import to_datetime
 from onceonly.message.measures import span
 from onceonly.message.message import AckRequested
+from onceonly.message.signing import Signed, SigningTerms
 from onceonly.message.terms import DeliveryTerms
 
 
@@ -63,6 +64,25 @@ def words_of_times(terms: DeliveryTerms) -> Iterator[str]:
     if found.forgotten_s is not None:
         forgotten = f"kept for {span(found.forgotten_s)} before it may be forgotten"
     yield f"{expires}. Its id is {forgotten}."
+
+
+_SIGNED = {
+    Signed.MESSAGES: "business messages",
+    Signed.ALL: "messages, acknowledgements and everything else",
+}
+
+
+def words_of_signing(signing: SigningTerms) -> Iterator[str]:
+    """What we sign, what the partner has to sign, and with which certificates."""
+    if signing.signs is not Signed.NONE:
+        yield f"We sign {_SIGNED[signing.signs]}."
+    if signing.requires is not Signed.NONE:
+        yield f"The partner has to sign {_SIGNED[signing.requires]}; the rest is refused."
+    for one in signing.partner_certificates:
+        until = f"{to_datetime(one.until_at):%Y-%m-%d}"
+        yield f"The partner may sign with the certificate {one.fingerprint[:16]}, until {until}."
+    if signing.accepts_sha1:
+        yield "Signatures by SHA-1, which is broken, are taken."
 
 
 def words_of_acknowledgements(terms: DeliveryTerms) -> Iterator[str]:

@@ -201,14 +201,6 @@ AGREEMENT_KEYS = table_of(
     ),
     PROFILE,
     Key(
-        "preset",
-        read.one_of(BY_NAME, NOT_OFFERED),
-        ", ".join(BY_NAME),
-        "The rules of a network: short for the keys that it sets. Each may still be given.",
-        default_text="none",
-        section="ours",
-    ),
-    Key(
         "with",
         read.parties,
         PARTIES,
@@ -222,6 +214,14 @@ AGREEMENT_KEYS = table_of(
         "a text of at most 100 characters",
         "What people call the partner, shown beside its PartyId; the same in all agreements with "
         "it. It is never sent.",
+        section="ours",
+    ),
+    Key(
+        "preset",
+        read.one_of(BY_NAME, NOT_OFFERED),
+        ", ".join(BY_NAME),
+        "The rules of a network: short for the keys that it sets. Each may still be given.",
+        default_text="none",
         section="ours",
     ),
     Key(
