@@ -5,7 +5,7 @@ READY := .venv/ready
 export PYTHONUNBUFFERED := 1
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: help setup demo test check bench bench-growth bench-lake docs conformance coverage excepts simulate nemesis fuzz fuzz-packages mutants small-mutants lock image release clean
+.PHONY: help setup demo test check bench bench-growth bench-lake docs conformance interop coverage excepts simulate nemesis fuzz fuzz-packages mutants small-mutants lock image release clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | sort
@@ -118,6 +118,9 @@ small-mutants: $(READY)  ## small changes made by a program: which does no world
 
 conformance: $(READY)  ## the tests of every statement of the seeds, and the page that says so
 	$(BIN)/python -m pytest -m statement --conformance $(ARGS)
+
+interop: $(READY)  ## exchanges with a foreign partner (needs java and mvn), kept for the page that says so
+	$(BIN)/python -m pytest tests/interop --keep-exchanges $(ARGS)
 
 docs: $(READY)  ## the documentation, in site/
 	$(BIN)/mkdocs build --strict

@@ -11,6 +11,7 @@ from onceonly.gateway.config.keys import (
     DRILL_KEYS,
     DROP_KEYS,
     GATEWAY_KEYS,
+    IDENTITY_KEYS,
     LIMITS_KEYS,
     PICKUP_KEYS,
     ROUTE_KEYS,
@@ -19,6 +20,8 @@ from onceonly.gateway.config.keys import (
     WEBHOOK_KEYS,
     Key,
 )
+from onceonly.gateway.config.presets import PRESETS, Preset
+from onceonly.gateway.cpa import toml
 
 INTRODUCTION = """# Configuration
 
@@ -48,6 +51,20 @@ delivered, and the levels of recovery. `R-…` is a ruling of this project where
 contradict each other or leave a question open.
 """
 
+IDENTITY = """## `[[identity]]`
+
+Once for each key that signs (`ebms-2.0`). Several may overlap: the certificate of the next one goes
+to the partners first, and from `from` on it signs. A reload takes them over.
+
+```toml
+[[identity]]
+id          = "buyer-2027"
+certificate = "buyer-2027.pem"
+key         = "buyer-2027.key"
+from        = 2027-01-01T00:00:00Z
+```
+"""
+
 AGREEMENT = """## `[[agreement]]`
 
 Once per agreement with a partner. Durations of the protocol are whole seconds where the drafts
@@ -69,6 +86,14 @@ if it contradicts the level, the file is refused.
 | 5 | level 4, and `response_within` is required |
 
 ### What goes together
+"""
+
+PRESETS_OF_NETWORKS = """### What a preset stands for
+
+`preset` is short for other keys of the same agreement, and for `profile = "ebms-2.0"`. If such a
+key is given too, the key counts. What the network forbids is refused. A network asks for more than
+a table can say: see [Digikoppeling](../how-to/digikoppeling.md), [Norway](../how-to/norway.md),
+[the NHS](../how-to/nhs.md) and [Hermes](../how-to/hermes.md).
 """
 
 COMBINATIONS = (
@@ -252,10 +277,14 @@ def page() -> str:
             INTRODUCTION,
             "## `[gateway]`\n\nOne table, required.\n",
             _keys(GATEWAY_KEYS),
+            IDENTITY,
+            _keys(IDENTITY_KEYS),
             AGREEMENT,
             _sourced_keys(AGREEMENT_KEYS),
             LEVELS,
             table(("Where", "Rule"), COMBINATIONS),
+            PRESETS_OF_NETWORKS,
+            table(("Preset", "For", "Sets", "Demands"), map(_preset, PRESETS)),
             ROUTE,
             _sourced_keys(ROUTE_KEYS),
             SMTP,
@@ -292,6 +321,24 @@ def _keys(keys: Mapping[str, Key]) -> str:
 def _row(key: Key) -> tuple[str, str, str, str]:
     default = "**required**" if key.is_required else key.default_text
     return f"`{key.name}`", key.legal, default, key.meaning
+
+
+def _preset(preset: Preset) -> tuple[str, str, str, str]:
+    sets = [f"`{key} = {toml.written(value)}`" for key, value in preset.values.items()]
+    if preset.keeps_plan:
+        sets.append("`persist_duration` of a day, or of the plan and a fifth")
+    demands = [f"`{key}`" for key in preset.needs]
+    demands += [
+        f"`{key}` is {' or '.join(str(one) for one in legal if one is not None)}"
+        for key, legal in preset.legal.items()
+    ]
+    if preset.schemes:
+        demands.append(f"`send_to` by {' or '.join(preset.schemes)}")
+    if preset.party_type is not None:
+        demands.append(f"PartyIds of type `{preset.party_type}`")
+    if preset.service_type is not None:
+        demands.append(f"services of type `{preset.service_type}`")
+    return f"`{preset.name}`", preset.what, ", ".join(sets), ", ".join(demands)
 
 
 def _sourced_keys(keys: Mapping[str, Key]) -> str:

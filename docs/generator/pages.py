@@ -6,6 +6,7 @@ from generator import (
     api_page,
     command_pages,
     configuration_page,
+    interop_page,
     journal_page,
     lake_page,
     states_page,
@@ -20,5 +21,6 @@ PAGES: dict[str, Callable[[], str]] = {
     "reference/states.md": states_page.page,
     "reference/journal.md": journal_page.page,
     "reference/lake.md": lake_page.page,
+    "reference/interop.md": interop_page.page,
 }
 """Path in the site, and the function that makes the page's Markdown from the code."""

@@ -65,6 +65,15 @@ def write(directory: Path, name: str, *tables: tuple[str, dict[str, Any]]) -> Ru
     return RunningGateway(read_configuration(path))
 
 
+def toml(value: Any) -> str:
+    """A value of a configuration as its file has it."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key} = {toml(one)}" for key, one in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(toml, value)) + "]"
+    return json.dumps(value)
+
+
 def house(party: str, name: str, port: int) -> tuple[str, dict[str, Any]]:
     """The `[gateway]` table of a party: nothing but what is required."""
     keys = {

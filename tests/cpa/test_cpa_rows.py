@@ -1,12 +1,14 @@
 """Each row of the table of §12: what the element or attribute becomes (E2-121, E2-123)."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 from cpas import (
     BUYER,
     NEXT,
+    NOW_AT,
     NR,
     RELIABLE,
     SELLER,
@@ -14,6 +16,7 @@ from cpas import (
     SIGNED,
     certificate,
     characteristics,
+    cpa,
     endpoint,
     imported,
     key_info,
@@ -23,11 +26,13 @@ from cpas import (
     the_table,
 )
 
-from onceonly.gateway.cpa import CpaError
+from onceonly.gateway.config import read_configuration
+from onceonly.gateway.cpa import CpaError, Wishes, import_cpa
 from onceonly.gateway.cpa.security import Signer, certificate_of
 from onceonly.gateway.cpa.terms import Allowed
 
 NRR = 'c:isNonRepudiationReceiptRequired="true"'
+HERE = "http://127.0.0.1:8401/msh"
 OPEN = {"allowed": Allowed(is_open=True)}
 
 
@@ -256,6 +261,36 @@ def test_a_nested_binding_is_the_answer_in_the_exchange_of_the_outer_one() -> No
     ]
 
 
+def test_each_role_has_a_table_where_parties_have_several(tmp_path: Path) -> None:
+    """Both parties have both Roles with the same actions, and nothing pairs them by id."""
+    document = re.sub(
+        rb"<c:OtherPartyActionBinding>.*?</c:OtherPartyActionBinding>", b"", cpa(endpoint_a=HERE)
+    )
+    roles = re.compile(rb"<c:CollaborationRole>.*?</c:CollaborationRole>", re.DOTALL)
+
+    def doubled(found: re.Match[bytes]) -> bytes:
+        other = b"Seller" if b'"Buyer"' in found[0] else b"Buyer"
+        again = re.sub(rb'<c:Role c:name="\w+"', b'<c:Role c:name="' + other + b'"', found[0])
+        turned = again.replace(b"CanSend", b"Can-").replace(b"CanReceive", b"CanSend")
+        turned = turned.replace(b"Can-", b"CanReceive").replace(b'c:id="', b'c:id="x')
+        return found[0] + turned
+
+    found = import_cpa(roles.sub(doubled, document), Wishes(party=BUYER), NOW_AT)
+    assert [(one.values["role"], one.values["partner_role"]) for one in found.tables] == [
+        ("Buyer", "Seller"),
+        ("Seller", "Buyer"),
+    ]
+    gateway = f"""[gateway]
+party = ["{BUYER}"]
+listen = "{HERE}"
+api = "http://127.0.0.1:8411"
+store = "s.db"
+"""
+    path = tmp_path / "gateway.toml"
+    path.write_text(gateway + found.text, "utf-8")
+    assert len(read_configuration(path).agreements) == 2
+
+
 @pytest.mark.statement("E2-121")
 def test_of_several_channels_the_first_that_we_can_use_is_taken() -> None:
     """The others are named on stderr."""
@@ -325,6 +360,7 @@ def test_the_longer_of_two_plans_is_taken() -> None:
 
 COMMENTS = [
     ({"needs_a": 'c:timeToPerform="PT4H"'}, "NewOrder is to be done within PT4H"),
+    ({"needs_a": 'c:timeToPerform="P180M"'}, "NewOrder is to be done within P180M"),
     (
         {
             "endpoints_b": endpoint("https://b.example.com/ebms")
@@ -368,6 +404,10 @@ def test_what_no_key_can_say_is_a_comment(changes: dict[str, str], said: str) ->
 
 NOTES = [
     ({"version": "1.7"}, "warning: the CPA's version is '1.7'"),
+    (
+        {"client_b": "<c:AccessAuthentication>basic</c:AccessAuthentication>"},
+        "warning: the partner shows a user and a password",
+    ),
     (
         {"needs_a": 'c:timeToAcknowledgeReceipt="PT1H"'},
         "warning: NewOrder of urn:services:Orders: timeToAcknowledgeReceipt PT1H",

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cpas import NOW_AT, beside, cpa
+from cpas import NOW_AT, beside, cpa, endpoint, persist, reliable_messaging
 
 from onceonly.gateway.config.keys import AGREEMENT_KEYS
 from onceonly.gateway.cpa import Wishes, import_cpa
@@ -32,8 +32,14 @@ SHARED = (
 
 
 def documents() -> dict[str, bytes]:
-    """All that are on this machine; the last is our own."""
-    found = {"ours": cpa()}
+    """All that are on this machine; the first are our own."""
+    ordered = reliable_messaging(order="") + persist()
+    mail = {"protocol_b": "SMTP", "endpoints_b": endpoint("mailto:msh@b.example.com")}
+    found = {
+        "ours": cpa(),
+        "ordered": cpa(receiver_a=ordered, receiver_b=ordered),
+        "by mail": cpa(**mail),
+    }
     shared = Path(__file__).parents[3] / "shared"
     if shared.exists():
         found["ab-1"] = beside("spec", "examples", "cpa", "cpa-ab-1.xml").read_bytes()
@@ -42,7 +48,7 @@ def documents() -> dict[str, bytes]:
     return found
 
 
-@pytest.fixture(params=["ours", "ab-1", *FILES])
+@pytest.fixture(params=["ours", "ordered", "by mail", "ab-1", *FILES])
 def document(request: pytest.FixtureRequest) -> bytes:
     found = documents()
     if request.param not in found:
@@ -116,3 +122,29 @@ def test_a_configuration_reads_what_was_written(document: bytes, tmp_path: Path)
     path.write_text(found.text, "utf-8")
     tables = read_tables(path)
     assert [table["cpa_id"] for table in tables] == [one.values["cpa_id"] for one in found.tables]
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda text: (
+            text.replace("xmlns:c", "xmlns")
+            .replace(" c:", " ")
+            .replace("<c:", "<")
+            .replace("</c:", "</")
+            .encode()
+        ),
+        lambda text: text.replace("UTF-8", "ISO-8859-1").encode("latin-1"),
+        lambda text: text.replace("UTF-8", "UTF-16").encode("utf-16"),
+        lambda text: f"\ufeff{text}".encode(),
+        lambda text: text.replace("\n", "\r\n").encode(),
+        lambda text: text.replace(' encoding="UTF-8"', "").encode(),
+    ],
+    ids=["no prefix", "latin-1", "utf-16", "byte order mark", "CRLF", "no encoding"],
+)
+def test_the_form_of_the_file_is_free(form: Any) -> None:
+    """Prefixes, qualified attributes, encodings and line ends: the tables are the same."""
+    text = cpa(service="urn:services:Bestellungen-für-Müller").decode()
+    wishes = Wishes(party="urn:duns:111111111")
+    found = import_cpa(form(text), wishes, NOW_AT).tables
+    assert found == import_cpa(text.encode(), wishes, NOW_AT).tables

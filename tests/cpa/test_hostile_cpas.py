@@ -98,6 +98,21 @@ DOCUMENTS = [
         "line end",
     ),
     ("a name of 300 characters", lambda: cpa(cpaid="x" * 300), "300 characters"),
+    ("a Start that is no instant", lambda: cpa(start="yesterday"), "line 6: Start 'yesterday'"),
+    (
+        "a cpaid that is a step of a path",
+        lambda: cpa(cpaid=".."),
+        "cpaid '..' is not an identifier",
+    ),
+    ("one party", lambda: cpa().replace(b"<c:PartyInfo", b"<c:Other", 1), "not well-formed XML"),
+    ("a third party", lambda: cpa(after="<c:PartyInfo/>"), "it has 3 PartyInfo elements"),
+    ("a second Status", lambda: cpa(before="<c:Status/>"), "a second Status"),
+    ("no Status", lambda: cpa().replace(b"c:Status", b"c:Stat"), "has no Status"),
+    (
+        "a word that the schema has not",
+        lambda: cpa(characteristics_b='c:ackRequested="maybe"'),
+        "is 'maybe', expected is one of always, never, perMessage",
+    ),
     ("an empty name", lambda: cpa(service=" "), "Service is empty"),
     (
         "retries without an end",
@@ -242,6 +257,17 @@ def test_a_certificate_that_cannot_be_read_is_the_file_of_nobody():
     )
     found = imported(**{**SIGNED, "certificates_b": beside})
     assert next(iter(found.certificates.values())).count("-----BEGIN") == 1
+
+
+def test_a_binding_that_is_written_twice_counts_once():
+    """Some tools do that, and use the same ids in both parties."""
+    document = cpa().replace(b'"b1"', b'"a1"').replace(b">b1<", b">a1<")
+    begin, end = document.index(b"<c:CanSend>"), document.index(b"</c:CanSend>") + 12
+    twice = document[:end] + document[begin:end] + document[end:]
+    for party in ("urn:duns:111111111", "222222222"):
+        wishes = Wishes(party=party)
+        found = import_cpa(twice, wishes, 0)
+        assert found.tables == import_cpa(document, wishes, 0).tables
 
 
 @pytest.mark.parametrize("name", ["../../etc/cron.d/x", "/etc/passwd", "C:\\x", "x\u2044y"])

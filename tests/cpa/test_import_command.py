@@ -1,6 +1,7 @@
 """`onceonly agreement import` and `check --new`: files, exit codes, and what is weaker (S40)."""
 
 import re
+import ssl
 import tomllib
 from pathlib import Path
 
@@ -46,6 +47,16 @@ def imports(*words: str, **changes: str) -> Result:
     """The command over the document with these changes."""
     Path("cpa.xml").write_bytes(cpa(**changes))
     return CliRunner().invoke(cli, ["agreement", "import", "cpa.xml", "--party", BUYER, *words])
+
+
+IDENTITY = '[[identity]]\nid = "buyer-2026"\ncertificate = "signing.pem"\nkey = "own.key"\n'
+
+
+def identify(folder: Path) -> None:
+    """The configuration has the identity that signs for the buyer in the document."""
+    pem = ssl.DER_cert_to_PEM_cert(certificate("buyer"))
+    (folder / "signing.pem").write_text(pem, "ascii")
+    (folder / "gateway.toml").write_text(GATEWAY + IDENTITY, "utf-8")
 
 
 def in_force(folder: Path, **changes: str) -> None:
@@ -103,11 +114,21 @@ def test_a_wrong_word_is_refused_with_the_legal_ones(folder, words, reason):
     assert reason in found.stderr
 
 
+def test_a_file_that_cannot_be_read_is_said_to_be_so(folder):
+    """It is there, and reading fails."""
+    Path("cpa.xml").symlink_to("/proc/self/mem")
+    words = ["agreement", "import", "cpa.xml", "--party", BUYER]
+    found = CliRunner().invoke(cli, words)
+    assert (found.exit_code, found.stdout) == (Exit.USAGE, "")
+    assert "cpa.xml cannot be read: " in found.stderr
+
+
 def test_a_preset_is_written_as_a_key(folder):
     """The values of the CPA stand beside it, and have priority."""
     found = imports("--preset", "hermes")
     table = tomllib.loads(found.stdout)["agreement"][0]
     assert (table["preset"], table["retries"]) == ("hermes", 3)
+    assert "counts transmissions: for our 3 retries its operator sets 4" in found.stderr
 
 
 WEAKER = [
@@ -168,7 +189,10 @@ def test_no_signature_is_weaker_than_one(folder):
     """S40: no non-repudiation where there was."""
     if "sign" not in AGREEMENT_KEYS:
         pytest.skip("the configuration of this version has no signatures")
-    in_force(folder, **SIGNED)
+    identify(folder)
+    found = imports("-c", "gateway.toml", **SIGNED)
+    assert found.exit_code == Exit.OK, found.stderr
+    (folder / "gateway.toml").write_text(GATEWAY + IDENTITY + found.stdout, "utf-8")
     found = imports("-c", "gateway.toml")
     assert found.exit_code == Exit.DIFFERENCES
     for words in ("sign was messages, and would be none", "partner_certificates was partner-"):
@@ -209,13 +233,9 @@ def test_what_the_configuration_would_refuse_is_refused_here(folder):
 
 def test_our_identity_is_found_by_its_certificate(folder):
     """E2-121: `identities` of the table; another certificate is refused with its subject."""
-    import ssl  # noqa: PLC0415 - because only this test writes a certificate
-
     if "identities" not in AGREEMENT_KEYS:
         pytest.skip("the configuration of this version has no [[identity]]")
-    (folder / "own-signing.pem").write_text(ssl.DER_cert_to_PEM_cert(certificate("buyer")), "ascii")
-    identity = '[[identity]]\nid = "buyer-2026"\ncertificate = "own-signing.pem"\nkey = "own.key"\n'
-    (folder / "gateway.toml").write_text(GATEWAY + identity, "utf-8")
+    identify(folder)
     found = imports("-c", "gateway.toml", **SIGNED)
     assert found.exit_code == Exit.OK, found.stderr
     assert tomllib.loads(found.stdout)["agreement"][0]["identities"] == ["buyer-2026"]

@@ -117,6 +117,7 @@ REFUSED = [
     ({**RM, "profile": "rm-2001"}, "profile is rm-2001 with the preset digikoppeling-osb-rm"),
     ({"preset": "digikoppeling-osb-rm"}, "it needs role"),
     ({**RM, "send_to": "http://b.example/msh"}, "send_to is http with the preset"),
+    ({**RM, "message_order": "Guaranteed"}, "message_order is Guaranteed with the preset"),
     ({**RM, "ack_actor": "nextMSH"}, "ack_actor is nextMSH with the preset"),
     ({**RM, "sync_reply_mode": "signalsAndResponse"}, "legal: none, mshSignalsOnly"),
     (

@@ -298,9 +298,9 @@ class Link:
     async def _forward(self, parcel: Parcel) -> Answer:
         answer = Answer(204)
 
-        def take_reply(content_type: str, body: bytes) -> None:
+        def take_reply(status_code: int, content_type: str, body: bytes) -> None:
             nonlocal answer
-            answer = Answer(200, None, content_type, body)
+            answer = Answer(status_code, None, content_type, body)
 
         try:
             outgoing = Outgoing(

@@ -1,6 +1,8 @@
 """`docs/how-to/connect-to-an-ebms-2.0-partner.md`, typed into a shell; the pages of networks."""
 
 import re
+import ssl
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,8 +10,12 @@ from typing import Any
 import pytest
 from typed_pages import Shell, type_page
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "cpa"))
+
+from cpas import certificate
+
 from onceonly.gateway.config import Configuration, read_configuration
-from onceonly.gateway.config.keys import AGREEMENT_KEYS
+from onceonly.gateway.config.keys import AGREEMENT_KEYS, TABLES
 from onceonly.gateway.config.presets import BY_NAME
 from ports import free_port
 from recipes import DOCS, configurations_of, examples_of, replaced
@@ -46,7 +52,8 @@ def network(request: pytest.FixtureRequest) -> str:
 
 def agreements_of(page: str, folder: Path) -> Iterator[Configuration]:
     """Each agreement that the page shows, in a configuration that has nothing else."""
-    for number, table in enumerate(examples_of(page, "toml")):
+    tables = [block for block in examples_of(page, "toml") if "[[agreement]]" in block]
+    for number, table in enumerate(tables):
         keys = set(re.findall(r"^(\w+) *=", table, re.MULTILINE))
         preset = re.search(r'^preset *= "(.*)"', table, re.MULTILINE)
         assert preset is not None
@@ -63,6 +70,9 @@ def _file(folder: Path, number: int, table: str) -> Path:
         '[smtp]\nlisten = "smtp://127.0.0.1:8425"\nmailbox = "msh@buyer.example"\n'
         'relay = "smtp://127.0.0.1:8426"\nstarttls = "never"\n'
     )
+    (folder / "partner.pem").write_text(ssl.DER_cert_to_PEM_cert(certificate("partner")), "ascii")
+    if "identity" in TABLES:
+        gateway += '[[identity]]\nid = "ours"\ncertificate = "partner.pem"\nkey = "ours.key"\n'
     path = folder / f"{number}.toml"
     path.write_text(f"{gateway}{table}", "utf-8")
     return path

@@ -1,9 +1,10 @@
 """The other MSH in ebMS 2.0, made without our own wire code; its messages have no payload."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 from xml.etree import ElementTree as ET
 
@@ -24,6 +25,10 @@ TERMS: dict[str, Any] = {"profile": "ebms-2.0", "timeout": None}
 BLOCK = 'eb:version="2.0" SOAP:mustUnderstand="1"'
 ACK_REQUESTED = f'<eb:AckRequested {BLOCK} SOAP:actor="{TO_PARTY}" eb:signed="false"/>'
 ELIMINATED = "<eb:DuplicateElimination/>"
+NEXT_MSH = TO_PARTY.replace("toPartyMSH", "nextMSH")
+NEXT_ACK_REQUESTED = ACK_REQUESTED.replace(TO_PARTY, NEXT_MSH)
+SYNC_REPLY = f'<eb:SyncReply {BLOCK} SOAP:actor="http://schemas.xmlsoap.org/soap/actor/next"/>'
+ORDERING = {"service": "urn:services:Ordering"}
 
 DOCUMENT = """<?xml version="1.0" encoding="UTF-8"?>
 <SOAP:Envelope xmlns:SOAP="{soap}" xmlns:eb="{eb}"><SOAP:Header>
@@ -38,6 +43,41 @@ DOCUMENT = """<?xml version="1.0" encoding="UTF-8"?>
 """
 
 
+def acknowledgment(ref: str, actor: str = TO_PARTY) -> str:
+    """The block that acknowledges a message."""
+    return (
+        f'<eb:Acknowledgment {BLOCK} SOAP:actor="{actor}"><eb:Timestamp>{stamp()}'
+        f"</eb:Timestamp><eb:RefToMessageId>{ref}</eb:RefToMessageId></eb:Acknowledgment>"
+    )
+
+
+def acknowledged_by(heard: "Heard") -> str:
+    """The message that an Acknowledgment in it names."""
+    name = f".//{{{EB}}}Acknowledgment/{{{EB}}}RefToMessageId"
+    return heard.document.findtext(name) or ""
+
+
+def answer_with(
+    body: bytes, status: str = "200 OK", *headers: str, kind: str = PLAIN_TYPE
+) -> bytes:
+    """An answer of HTTP with a body."""
+    lines = (f"HTTP/1.1 {status}", f"Content-Type: {kind}", f"Content-Length: {len(body)}")
+    return "\r\n".join([*lines, *headers, "", ""]).encode() + body
+
+
+def fault_answer(code: str, text: str, detail: str = "", status: str = "500 Oh") -> bytes:
+    """A SOAP Fault as an answer."""
+    name = code if ":" in code else f"S:{code}"
+    said = f"<faultcode>{name}</faultcode><faultstring>{text}</faultstring>"
+    if detail:
+        said += f"<detail>{detail}</detail>"
+    envelope = (
+        f'<S:Envelope xmlns:S="{SOAP}" xmlns:x="urn:x"><S:Body><S:Fault>{said}</S:Fault></S:Body>'
+        "</S:Envelope>"
+    )
+    return answer_with(envelope.encode(), status)
+
+
 def stamp() -> str:
     """The present as an xs:dateTime."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -48,6 +88,7 @@ class Heard(NamedTuple):
 
     document: ET.Element
     body: bytes
+    headers: Mapping[str, str] = MappingProxyType({})
 
     @property
     def kind(self) -> str:
@@ -86,10 +127,10 @@ class Heard(NamedTuple):
         return found.get(f"{{{EB}}}{name}")
 
 
-def read(body: bytes) -> Heard:
+def read(body: bytes, headers: Mapping[str, str] = MappingProxyType({})) -> Heard:
     """The envelope, alone or as the first part of a package."""
     start, end = body.index(b"<?xml"), body.rindex(b"</SOAP:Envelope>")
-    return Heard(ET.fromstring(body[start : end + len(b"</SOAP:Envelope>")]), body)
+    return Heard(ET.fromstring(body[start : end + len(b"</SOAP:Envelope>")]), body, headers)
 
 
 class PeerEbms2(Peer):
@@ -99,7 +140,7 @@ class PeerEbms2(Peer):
         super().__init__(party, agreement)
 
     def read(self, request_line: str, headers: dict[str, str], body: bytes) -> Arrival:
-        return read(body)  # type: ignore[return-value]  # because what is read of it has its names
+        return read(body, headers)  # type: ignore[return-value]  # because what is read of it has its names
 
     def parcel(self, message_id: str, **fields: Any) -> Parcel:
         """An envelope of ours to the gateway: a business message that wants both flags."""
@@ -129,17 +170,18 @@ class PeerEbms2(Peer):
 
     async def say_signal(self, action: str, **fields: Any) -> Reply:
         """Post a signal of the MSH."""
-        message_id = fields.pop("message_id", None) or self.fresh_id("s")
-        usual = {"service": MSH, "action": action, "eliminated": "", "blocks": ""}
-        return await self.post(self.parcel(message_id, **{**usual, **fields}))
+        return await self.post(self.signal(action, **fields))
 
     async def say_acknowledgment(self, ref: str, **fields: Any) -> Reply:
         """Acknowledge a message of the gateway as the To Party."""
-        element = (
-            f'<eb:Acknowledgment {BLOCK} SOAP:actor="{TO_PARTY}"><eb:Timestamp>{stamp()}'
-            f"</eb:Timestamp><eb:RefToMessageId>{ref}</eb:RefToMessageId></eb:Acknowledgment>"
-        )
-        return await self.say_signal("Acknowledgment", ref=ref, blocks=element, **fields)
+        blocks = fields.pop("blocks", None) or acknowledgment(ref)
+        return await self.say_signal("Acknowledgment", ref=ref, blocks=blocks, **fields)
+
+    def signal(self, action: str, **fields: Any) -> Parcel:  # type: ignore[override]  # because its kinds are Actions
+        """A signal of the MSH, not posted."""
+        message_id = fields.pop("message_id", None) or self.fresh_id("s")
+        usual = {"service": MSH, "action": action, "eliminated": "", "blocks": ""}
+        return self.parcel(message_id, **{**usual, **fields})
 
 
 @asynccontextmanager

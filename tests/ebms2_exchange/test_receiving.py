@@ -118,8 +118,8 @@ async def test_sync_reply_against_the_agreement_is_inconsistent(tmp_path, mode):
         ' SOAP:actor="http://schemas.xmlsoap.org/soap/actor/next"/>'
     )
     async with with_peer(tmp_path, sync_reply_mode=mode) as (_, peer):
-        await peer.say_business(M, blocks=ACK_REQUESTED + (sync if mode == "none" else ""))
-        error = await peer.hear("MessageError")
+        reply = await peer.say_business(M, blocks=ACK_REQUESTED + (sync if mode == "none" else ""))
+        error = read(reply.body) if mode == "none" else await peer.hear("MessageError")
         assert error.attribute("Error", "errorCode") == "Inconsistent"
 
 

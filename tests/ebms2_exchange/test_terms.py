@@ -23,6 +23,11 @@ def terms_of(directory: Path, **terms: Any) -> DeliveryTerms:
     return gateway.configuration.agreements[0].terms
 
 
+def test_a_budget_is_told_without_a_timeout(tmp_path):
+    with pytest.raises(ConfigurationError, match=r"\(retries \+ 1\) x retry_interval = 21 s"):
+        terms_of(tmp_path, retries=2, retry_interval=7, persist_duration="PT20S")
+
+
 ONCE: dict[str, Any] = {"retries": None, "retry_interval": 7}
 
 

@@ -9,7 +9,7 @@ import re
 import socket
 import struct
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from enum import Enum
 from typing import Any, NamedTuple
@@ -86,6 +86,10 @@ class Arrival(NamedTuple):
         return None if element is None else element.text
 
 
+Script = bytes | Manners | Callable[[Arrival], bytes]
+"""What is answered to a request; a function makes it of the request."""
+
+
 class Reply(NamedTuple):
     """What the gateway's endpoint answered."""
 
@@ -105,8 +109,8 @@ class Peer:
         self.gateway_uri = ""
         self.gateway_party = "urn:duns:222222222"
         self._unheard: asyncio.Queue[Arrival] = asyncio.Queue()
-        self._answers: deque[bytes | Manners] = deque()
-        self.answer_always: bytes | Manners = NO_CONTENT
+        self._answers: deque[Script] = deque()
+        self.answer_always: Script = NO_CONTENT
         self._writers: set[asyncio.StreamWriter] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._ids = itertools.count(1)
@@ -141,7 +145,7 @@ class Peer:
             # The loop closes the listener when it comes to it; a test that ends now leaks it.
             await asyncio.wait_for(self._server.wait_closed(), PATIENCE_S)
 
-    def answer(self, *answers: bytes | Manners) -> None:
+    def answer(self, *answers: "Script") -> None:
         """Answer the next requests so; after them `answer_always` holds again."""
         self._answers.extend(answers)
 
@@ -170,6 +174,8 @@ class Peer:
         arrival = self.read(request_line, headers, body)
         self.arrivals.append(arrival)
         self._unheard.put_nowait(arrival)
+        if callable(answer):
+            answer = answer(arrival)
         if answer is Manners.SILENCE:
             await reader.read(1)
             return False

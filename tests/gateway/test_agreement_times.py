@@ -1,7 +1,9 @@
 """What `agreement show` says of times, and what the machine of the sender does (E2-124)."""
 
 import sys
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from test_agreement_words import agreed
@@ -10,11 +12,14 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "protocol"))
 
 from driving import ACCEPTED, DUE, START, Run, at
 
+from onceonly.gateway.agreement_findings import findings_in_time
 from onceonly.gateway.agreement_times import times_of
 from onceonly.gateway.agreement_words import words_of
-from onceonly.message.instant import US_PER_S
+from onceonly.message.cpa import ServiceBinding
+from onceonly.message.instant import US_PER_S, from_datetime
 from onceonly.message.measures import span
 from onceonly.message.terms import DeliveryTerms
+from onceonly.message.word import changed
 from onceonly.protocol import schedule
 from onceonly.protocol.effects import Transmit
 from onceonly.protocol.events import Transmitted
@@ -103,15 +108,53 @@ def test_show_says_these_times(tmp_path: Path) -> None:
         assert words in said
 
 
+BEGINS, ENDS = "2026-01-01T00:00:00Z", "2030-01-01T00:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        (
+            {"valid_from": BEGINS, "valid_until": ENDS},
+            "a, and holds from 2026-01-01 00:00 UTC until 2030-01-01 00:00 UTC.",
+        ),
+        ({"valid_from": BEGINS}, "a, and holds from 2026-01-01 00:00 UTC."),
+        ({}, "In messages the agreement is called a."),
+        ({"retries": 0}, "A message is not sent again, and 1 min after the first one the tries"),
+    ],
+)
+def test_show_says_how_long_it_holds(keys: dict[str, Any], words: str, tmp_path: Path) -> None:
+    """And under which name, and that a message is sent only once, where it is."""
+    assert words in " ".join(words_of(agreed(tmp_path, profile="ebms-2.0", **keys)))
+
+
 def test_show_says_which_actions_go_which_way(tmp_path: Path) -> None:
     """Per service, with its type."""
-    path = tmp_path / "x"
-    path.mkdir()
-    agreement = agreed(
-        path,
-        profile="ebms-2.0",
-        valid_from="2026-01-01T00:00:00Z",
-        valid_until="2030-01-01T00:00:00Z",
+    services = (
+        ServiceBinding(id="urn:s:Orders", send=("New", "Cancel"), receive=("Response",)),
+        ServiceBinding(id="Billing", type="string", receive=("Invoice",)),
     )
-    said = " ".join(words_of(agreement))
-    assert "and holds from 2026-01-01 00:00 UTC until 2030-01-01 00:00 UTC." in said
+    found = agreed(tmp_path, profile="ebms-2.0")
+    said = " ".join(words_of(changed(found, cpa=changed(found.cpa, services=services))))
+    assert "Of urn:s:Orders we send New, Cancel and we receive Response." in said
+    assert "Of Billing (type string) we receive Invoice." in said
+
+
+@pytest.mark.parametrize(
+    ("day", "found"),
+    [
+        ("2025-12-31", "it begins at 2026-01-01 00:00 UTC"),
+        ("2027-01-01", None),
+        ("2029-12-22", "it ends in 10 d, at 2030-01-01 00:00 UTC"),
+        ("2030-01-01", "it ended at 2030-01-01 00:00 UTC: nothing new is sent or taken under it"),
+    ],
+)
+def test_an_agreement_that_ends_soon_is_a_finding(
+    day: str, found: str | None, tmp_path: Path
+) -> None:
+    """Thirty days before, and for as long as it is in the file."""
+    agreement = agreed(tmp_path, profile="ebms-2.0", valid_from=BEGINS, valid_until=ENDS)
+    now_at = from_datetime(datetime.fromisoformat(f"{day}T00:00:00+00:00"))
+    said = list(findings_in_time(agreement, now_at))
+    assert len(said) == (found is not None)
+    assert found is None or said[0].startswith(found)

@@ -30,6 +30,7 @@ from onceonly.gateway.config.configuration import read_client_settings
 from onceonly.gateway.config.cpa_keys import CPA_KEYS
 from onceonly.gateway.config.keys import REPEATED, TABLES
 from onceonly.gateway.config.order_keys import ORDER_KEYS
+from onceonly.gateway.config.signing_keys import SIGNING_KEYS
 from onceonly.gateway.config.values import Illegal, duration_s
 from onceonly.gateway.drill import POINTS
 from onceonly.message.identity import PartyId
@@ -244,6 +245,12 @@ severity = "critical"
 repeat = "PT4H"
 timeout = 9
 
+[[identity]]
+id = "seller-2026"
+certificate = "seller.pem"
+key = "/etc/onceonly/seller.key"
+from = 2026-11-01T00:00:00Z
+
 [drill]
 clock_rate = 20
 clock_offset_file = "offset"
@@ -254,6 +261,7 @@ failpoints = ["after-commit:1", "before-publish:12"]
 NOT_TOGETHER = {("alert", key) for key in ("url", "secret", "command")} | {
     ("agreement", "preset")  # tests/cpa/test_presets.py
 }
+NOT_TOGETHER |= {("agreement", key.name) for key in SIGNING_KEYS}
 """Keys beside which another one of the file is not legal; they are read below."""
 
 

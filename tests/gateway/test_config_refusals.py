@@ -41,6 +41,11 @@ secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 id = "ops"
 command = ["logger"]
 
+[[identity]]
+id = "ours"
+certificate = "ours.pem"
+key = "ours.key"
+
 [drill]
 """
 
@@ -196,6 +201,17 @@ WRONG = {
         "reliable_messaging_methods_supported = [1]",
         'ack_requested = "Signed"',
         'ack_requested = "unsigned"',
+        'sign = "some"',
+        'sign = "all"',
+        "require_signature = true",
+        'require_signature = "messages"',
+        "identities = []",
+        'identities = ["nobody", "nobody"]',
+        "partner_certificates = []",
+        'partner_certificates = "partner.pem"',
+        'signature_algorithm = "dsa-sha1"',
+        'canonicalization = "c14n"',
+        "accept_sha1 = 1",
         "ack_requested = true",
         'sync_reply_mode = "True"',
         "sync_reply_mode = true",
@@ -448,6 +464,14 @@ WRONG = {
         "timeout = 301",
         'to = "ops"',
     ],
+    "identity": [
+        'id = "a b"',
+        "certificate = 1",
+        'key = ""',
+        'from = "tomorrow"',
+        "from = 2026-11-01",
+        "from = 2026-11-01T00:00:00",
+    ],
     "drill": [
         "clock_rate = 0",
         "clock_rate = -1",
@@ -589,7 +613,6 @@ def test_ftp_is_refused_by_name(tmp_path):
 @pytest.mark.parametrize(
     "line",
     [
-        'ack_requested = "Signed"',
         'delivery_receipt_requested = "Signed"',
         'delivery_receipt_provided = "Signed"',
         'delivery_receipt_provided = "Both"',

@@ -12,10 +12,25 @@ from onceonly.message.identity import (
     PartyId,
     checked_identifier,
     checked_key,
+    checked_name,
     checked_text,
     is_job_name,
     is_uri,
 )
+
+
+@pytest.mark.parametrize("value", ["a", "CPA of A and B", "a.b c"])
+def test_a_name_may_have_single_blanks_inside(value):
+    assert checked_name(value, "CPAId") == value
+
+
+@pytest.mark.parametrize(
+    "value", ["", " ", "a  b", " a", "a ", "a\tb", "a\u00a0b", "..", "a" * 256]
+)
+def test_what_could_make_two_names_look_the_same_is_none(value):
+    with pytest.raises(RemoteError, match="CPAId") as refused:
+        checked_name(value, "CPAId")
+    assert refused.value.code is ErrorCode.VALUE_NOT_RECOGNIZED
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,12 @@ def test_the_rules_of_the_texts_are_these() -> None:
             "has_cpa": False,
             "has_receipts": False,
             "has_failure_notices": False,
+            "has_signatures": False,
             "has_accepting_intermediaries": False,
+            "reads_every_answer": False,
+            "answers_at_once": False,
+            "soap_action": None,
+            "signal_service": "",
         },
         {
             "name": "rm-2001",
@@ -49,7 +54,12 @@ def test_the_rules_of_the_texts_are_these() -> None:
             "has_cpa": False,
             "has_receipts": True,
             "has_failure_notices": True,
+            "has_signatures": False,
             "has_accepting_intermediaries": True,
+            "reads_every_answer": False,
+            "answers_at_once": False,
+            "soap_action": None,
+            "signal_service": "",
         },
         {
             "name": "ebms-2.0",
@@ -68,7 +78,12 @@ def test_the_rules_of_the_texts_are_these() -> None:
             "has_cpa": True,
             "has_receipts": False,
             "has_failure_notices": True,
+            "has_signatures": True,
             "has_accepting_intermediaries": True,
+            "reads_every_answer": True,
+            "answers_at_once": True,
+            "soap_action": "ebXML",
+            "signal_service": "urn:oasis:names:tc:ebxml-msg:service",
         },
     ]
 

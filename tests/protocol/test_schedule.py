@@ -102,3 +102,11 @@ def test_a_receiver_may_have_forgotten_after_persist_duration():
     assert schedule.may_be_forgotten(START.at, at(111), terms)
     for_ever = changed(terms, semantics=DeliverySemantics.EXACTLY_ONCE)
     assert not schedule.may_be_forgotten(START.at, at(10_000), for_ever)
+
+
+@pytest.mark.parametrize(("asked_s", "waits_s"), [(None, 60), (5, 60), (60, 60), (500, 500)])
+def test_a_peer_that_wants_to_be_left_alone_is_waited_for(asked_s, waits_s):
+    """Never for less than the wait that was agreed."""
+    due_ns = START.monotonic_ns + 60 * 10**9
+    put_off_ns = schedule.put_off_ns(due_ns, asked_s, START)
+    assert (put_off_ns - START.monotonic_ns) // 10**9 == waits_s

@@ -9,6 +9,7 @@ from driving import DUE, event_of
 from onceonly.message.errors import ErrorCode, LocalError, Severity
 from onceonly.message.event import Event
 from onceonly.message.instant import NS_PER_S, US_PER_S, Now
+from onceonly.message.message import AckRequested
 from onceonly.message.terms import DeliveryTerms, OnExhausted
 from onceonly.message.word import changed
 from onceonly.protocol import sending
@@ -380,10 +381,18 @@ def test_time_to_live_after_a_byte_left_is_a_doubt_until_the_fence():
     assert len(run.of(Notify)) == 1
 
 
+ON_REQUEST = changed(
+    TERMS, is_numbered=False, acknowledges_on_request=True, ack_requested=AckRequested.UNSIGNED
+)
+"""As in `ebms-2.0`, whose first wait is a RetryInterval, too."""
+
+
 @pytest.mark.statement("S4-09")
-def test_no_resend_after_time_to_live():
+@pytest.mark.statement("E2-77")
+@pytest.mark.parametrize("terms", [TERMS, changed(ON_REQUEST, timeout_s=60)])
+def test_no_resend_after_time_to_live(terms):
     """The deadline finds the time over."""
-    run = Run().sent().on(3601, DUE)
+    run = Run(terms).sent().on(3601, DUE)
     assert run.state.status is OutboundStatus.IN_DOUBT
     assert len(run.of(Transmit)) == 1
 

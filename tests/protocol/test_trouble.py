@@ -134,6 +134,7 @@ class TestMessages:
         (ErrorReceived(ErrorCode.INCONSISTENT, Severity.ERROR), True),
         (ErrorReceived(ErrorCode.TRANSIENT_ERROR, Severity.WARNING), False),
         (ErrorReceived(ErrorCode.DELIVERY_FAILURE, Severity.WARNING), False),
+        (ErrorReceived(ErrorCode.UNKNOWN, Severity.ERROR, is_fault=True), False),
         (Transmitted(1, ACCEPTED), False),
         (DeadlineReached(1), False),
     ],

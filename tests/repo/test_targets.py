@@ -25,6 +25,7 @@ RUN_BY = {
     "docs": "tests/repo/test_site.py",
     "excepts": "tests/repo/test_except_clauses.py",
     "fuzz-packages": "tests/hostile/test_odd_packages.py",
+    "interop": "tests/interop/test_scorecard.py",
     "release": "tests/repo/test_release.py",
 }
 """Targets that something else runs, or all that is in them."""

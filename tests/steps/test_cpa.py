@@ -209,3 +209,16 @@ def test_a_name_is_a_callers_own_only_if_every_agreement_with_it_is():
     agreements = Agreements((AGREEMENT, OTHER, changed(AGREEMENT, id="x", cpa=CpaTerms())))
     assert agreements.names_owned({"orders", "x"}) == {"x"}
     assert agreements.names_owned({"orders", "invoices"}) == {"cpa-ab-1"}
+
+
+def test_roles_tell_agreements_of_one_action_apart():
+    """Some networks give each party both Roles of a process, with the same actions in each."""
+    turned = changed(
+        AGREEMENT, id="turned", cpa=changed(CPA, role="Buyer", partner_role="Seller", services=())
+    )
+    both = (turned, changed(AGREEMENT, cpa=changed(CPA, services=())))
+    assert admitted(MESSAGE, *both).agreement_id == "orders"
+    message = changed(MESSAGE, from_role="Seller", to_role="Buyer")
+    assert admitted(message, *both).agreement_id == "turned"
+    with pytest.raises(RemoteError, match="Role"):
+        admitted(changed(MESSAGE, from_role="Carrier"), *both)

@@ -42,6 +42,7 @@ from onceonly.store.contract.bulk import BulkState, ItemOutcome
 from onceonly.store.contract.conditions import StoreFailed, StoreFull, StoreRefused
 from onceonly.store.contract.counters import Span
 from onceonly.store.contract.entries import Role
+from onceonly.store.contract.evidence import EvidenceKind
 from onceonly.store.contract.jobs import RowOutcome
 from onceonly.store.contract.webhooks import DeliveryState
 from onceonly.store.sqlite.mapping import Way
@@ -56,6 +57,7 @@ AGREED_ONLY = {"AtLeastOnce", "mshSignalsOnly"}
 """Words of agreements that no header comes to, so that no message is stored with one."""
 
 CHECKED_WORDS = {
+    ("evidence", "kind"): EvidenceKind,
     ("counter", "span"): Span,
     ("outbound", "status"): OutboundStatus,
     ("sending_order", "status"): OrderStatus,

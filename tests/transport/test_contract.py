@@ -143,14 +143,14 @@ async def test_an_empty_body_arrives(line):
 
 async def test_a_package_in_the_answer_reaches_who_asked_for_it(answering_line):
     """syncReplyMode (seed 001 §1.2.2): type and bytes, once, beside the outcome."""
-    replies: asyncio.Queue[tuple[str, bytes]] = asyncio.Queue()
+    replies: asyncio.Queue[tuple[int, str, bytes]] = asyncio.Queue()
     content = bytes(range(256)) * 1000
     inbox = Inbox(Answer(200, content_type=CONTENT_TYPE, body=content))
     async with answering_line(inbox) as to_peer, asyncio.timeout(PATIENCE_S):
         transmission = await to_peer.send(
             WholeBody(b"a message"), lambda *reply: replies.put_nowait(reply)
         )
-        assert await replies.get() == (CONTENT_TYPE, content)
+        assert await replies.get() == (200, CONTENT_TYPE, content)
     assert transmission == Transmission(Outcome.ACCEPTED, True, 200, "")
     assert replies.empty()
 

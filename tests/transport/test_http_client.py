@@ -320,8 +320,71 @@ async def test_a_package_in_the_answer_is_taken_however_it_is_cut(answer):
         for _ in range(2):
             outgoing = changed(package(port), take_reply=lambda *reply: replies.put_nowait(reply))
             assert await transport.send(outgoing) == ACCEPTED
-            assert await replies.get() == ("a/b", b"a package")
+            assert await replies.get() == (200, "a/b", b"a package")
     assert peer.connection_count == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "is_taken"),
+    [
+        (500, "text/xml; charset=utf-8", True),
+        (400, "TEXT/XML", True),
+        (500, "text/html", False),
+        (500, "text/xmlish", False),
+        (302, "text/xml", False),
+    ],
+)
+async def test_what_may_be_a_fault_is_taken_with_its_status(status, kind, is_taken):
+    """Of 4xx and 5xx, and only as text/xml; everything else is read and thrown away."""
+    replies: list[tuple[int, str, bytes]] = []
+
+    async def script(client, _head):
+        head = f"HTTP/1.1 {status} Oh\r\nContent-Type: {kind}\r\nContent-Length: 4\r\n\r\n"
+        await client.say(head.encode() + b"<a/>")
+
+    async with scripted(script) as (port, _), sender() as transport:
+        outgoing = changed(package(port), take_reply=lambda *reply: replies.append(reply))
+        await transport.send(outgoing)
+    assert replies == ([(status, kind, b"<a/>")] if is_taken else [])
+
+
+@pytest.mark.parametrize(
+    ("status", "value", "expected"),
+    [
+        (503, "120", 120),
+        (429, "0", 0),
+        (408, "9", 9),
+        (503, "999999999", 86_400),
+        (503, "Wed, 21 Oct 2026 07:28:00 GMT", None),
+        (503, "-5", None),
+        (500, "120", None),
+        (204, "120", None),
+    ],
+)
+async def test_the_pause_that_a_peer_asks_for_is_told(status, value, expected):
+    """Beside the statuses that mean "later" alone, in seconds, and for a day at most."""
+
+    async def script(client, _head):
+        head = f"HTTP/1.1 {status} Oh\r\nRetry-After: {value}\r\nContent-Length: 0\r\n\r\n"
+        await client.say(head.encode())
+
+    async with scripted(script) as (port, _), sender() as transport:
+        assert (await transport.send(package(port))).retry_after_s == expected
+
+
+async def test_headers_of_a_profile_are_in_the_head():
+    heads: asyncio.Queue[bytes] = asyncio.Queue()
+
+    async def script(client, head):
+        heads.put_nowait(head)
+        await client.say(OK)
+
+    async with scripted(script) as (port, _), sender() as transport:
+        await transport.send(changed(package(port), headers=(("SOAPAction", '"ebXML"'),)))
+        assert b'\r\nSOAPAction: "ebXML"\r\n' in await heads.get()
+        for value in ("a\r\nb", "\u20ac"):
+            with pytest.raises(LocalError, match="no HTTP head"):
+                await transport.send(changed(package(port), headers=(("SOAPAction", value),)))
 
 
 async def test_a_package_in_the_answer_that_breaks_off_or_is_too_long_is_none():

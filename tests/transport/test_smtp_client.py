@@ -72,6 +72,15 @@ async def test_one_message_is_one_mail_transaction():
     assert peer.mails[0].endswith(b"\r\n\r\na message\r\n.\r\n")
 
 
+async def test_headers_of_a_profile_are_in_the_mail():
+    """One line each, or none at all."""
+    async with relay() as (port, peer), mail_sender(port) as transport:
+        await transport.send(changed(letter(BODY), headers=(("SOAPAction", '"ebXML"'),)))
+        assert message_from_bytes(peer.mails[0])["SOAPAction"] == '"ebXML"'
+        with pytest.raises(LocalError, match="one line"):
+            await transport.send(changed(letter(BODY), headers=(("SOAPAction", "a\r\nBcc: x"),)))
+
+
 async def test_a_resend_is_another_mail():
     """Mailboxes drop a second mail with one Message-ID; a resend must not be dropped so."""
     async with relay() as (port, peer), mail_sender(port) as transport:

@@ -2,13 +2,21 @@
 
 from dataclasses import dataclass
 
+import ebms2_samples as of_ebms2
 import rm2001_samples as of_2001
 import wire_samples as of_2000
 from hypothesis import strategies as st
 from wire_samples import joined, payload
 
 from onceonly.message.identity import PartyId
-from onceonly.message.message import AcknowledgmentElement, AckRequested, RoutingHeader
+from onceonly.message.message import (
+    AcknowledgmentElement,
+    AckRequested,
+    MessageOrder,
+    RoutingHeader,
+    SchemaLocation,
+    SyncReplyMode,
+)
 from onceonly.message.profile import Profile
 from onceonly.message.signals import Acknowledgment, AckStatus, Assurance
 from onceonly.message.word import changed
@@ -19,6 +27,31 @@ ORDER = payload(DATAS[0], "po-1@a.example.com", "order.xml")
 ANNEX = payload(DATAS[1], "po%2D2@a.example.com")
 ELEMENT = AcknowledgmentElement(
     timestamp_at=982_235_533_000_000, from_ids=(PartyId("222222222", "DUNS"),)
+)
+ELEMENT_OF_EBMS2 = AcknowledgmentElement(
+    timestamp_at=of_ebms2.AT_US,
+    from_ids=(of_ebms2.SELLER,),
+    ref_to_message_id=of_ebms2.SIGNAL.ref_to_message_id,
+)
+EVERYTHING_OF_EBMS2 = changed(
+    of_ebms2.MESSAGE,
+    payloads=(
+        changed(
+            ORDER, reference_id="po", role="urn:roles:order", schemas=(SchemaLocation("urn:s"),)
+        ),
+    ),
+    ref_to_message_id="m-0@b.example.com",
+    service="Quote to collect",
+    service_type="urn:types:service",
+    acknowledgment=changed(ELEMENT_OF_EBMS2, ref_to_message_id="m-00@b.example.com"),
+    order=MessageOrder(7),
+    description="An order",
+)
+FOR_NEXT_MSH = changed(
+    of_ebms2.MESSAGE,
+    next_ack_requested=AckRequested.UNSIGNED,
+    ack_requested=AckRequested.NONE,
+    sync_reply_mode=SyncReplyMode.SIGNALS_AND_RESPONSE,
 )
 
 
@@ -34,8 +67,15 @@ class Sample:
     @property
     def document(self) -> bytes:
         """Its header document."""
+        if not self.is_framed:
+            return self.body
         start = self.body.index(b"<?xml")
         return self.body[start : self.body.index(b"\r\n--", start)]
+
+    @property
+    def is_framed(self) -> bool:
+        """Whether it has parts; otherwise the header document is all of it."""
+        return not self.body.startswith(b"<?xml")
 
 
 def _sample(name: str, content: Content, routing: RoutingHeader, profile: Profile) -> Sample:
@@ -78,9 +118,19 @@ def _samples() -> tuple[Sample, ...]:
         ("with element", Acknowledgment(of_2001.SIGNAL, ELEMENT), of_2001.SIGNAL_ROUTING),
         ("receipt", Acknowledgment(of_2001.SIGNAL, is_receipt=True), of_2001.SIGNAL_ROUTING),
     ]
+    no_hop = of_2001.ROUTING  # Nothing of it is written.
+    latest = [
+        ("message", changed(of_ebms2.MESSAGE, payloads=(ORDER,)), no_hop),
+        ("two payloads", changed(of_ebms2.MESSAGE, payloads=(ANNEX, ORDER)), no_hop),
+        ("without payload", of_ebms2.MESSAGE, no_hop),
+        ("everything", EVERYTHING_OF_EBMS2, no_hop),
+        ("for the next MSH", FOR_NEXT_MSH, no_hop),
+        ("acknowledgement", Acknowledgment(of_ebms2.SIGNAL, ELEMENT_OF_EBMS2), no_hop),
+    ]
     return (
         *(_sample(*one, Profile.RM_2000) for one in found),
         *(_sample(*one, Profile.RM_2001) for one in others),
+        *(_sample(*one, Profile.EBMS_2_0) for one in latest),
     )
 
 
@@ -114,6 +164,11 @@ VALUES = (
     b"http://www.ebxml.org/namespaces/messageService/",
     b"header-0123456789abcdef",
     b"=_onceonly_0123456789abcdef",
+    b"2002-05-01T10:00:00Z",
+    b"http://example.com/roles/Buyer",
+    b"Quote to collect",
+    b"m-00@b.example.com",
+    b">7<",
 )
 """What stands in the samples and may be something else."""
 
@@ -148,6 +203,8 @@ ODD = (
     *("Acknowledgment", "OnceAndOnlyOnce", "BestEffort", "Ping", "DeliveryReceipt"),
     "http://www.ebxml.org/namespaces/messageService/MessageAcknowledgment",
     " http://www.ebxml.org/namespaces/messageService/MessageAcknowledgment",
+    *("urn:oasis:names:tc:ebxml-msg:service", " urn:oasis:names:tc:ebxml-msg:service "),
+    *(">99999999<", ">+08<", ">100000000<", "m-0", "m-0@b.example.com"),
     *("urn:1:0", "urn:2:1", "1001", "2001", "cid:urn:1:0", "x0", "y0", "x" * 255, "x" * 256),
 )
 """What a value may be, and what it may not."""

@@ -19,8 +19,9 @@ OTHER = replace(
     versions=re.compile(r"7\.0"),
     version_attribute="edition",
     read=lambda root, limits: changed(rm2001.CODEC.read(root, limits), profile=OTHER.profile),
+    leaf=None,
 )
-"""The form of rm-2001 under a version of its own."""
+"""The form of rm-2001 under a version of its own, and without a short way."""
 
 
 @pytest.fixture

@@ -19,11 +19,12 @@ from layout_samples import SAMPLES as LAYOUTS
 from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.profile import Profile
 from onceonly.wire import header
-from onceonly.wire.document import Document
+from onceonly.wire.document import Document, about
 from onceonly.wire.envelope import Decoder
 from onceonly.wire.limits import DEFAULT, Limits
 from onceonly.wire.mime import PLAIN_HEAD, PartHead, find_known_head, parse_part_head
 from onceonly.wire.package_type import LENGTH_MAX, parse_package_type, read_package_type
+from onceonly.wire.registry import codec_of
 from onceonly.wire.splitter import Splitter
 from onceonly.wire.whole import find_parts
 
@@ -44,7 +45,10 @@ def without_percent(sample: Sample) -> Sample:
     return replace(sample, name=f"{sample.name}, plain", body=body)
 
 
-PLAIN = [without_percent(BY_NAME[f"{profile} two payloads"]) for profile in ("rm-2000", "rm-2001")]
+PLAIN = [
+    without_percent(BY_NAME[f"{profile} two payloads"])
+    for profile in ("rm-2000", "rm-2001", "ebms-2.0")
+]
 SAMPLES = (*LAYOUTS, *PLAIN)
 BOUNDARY = b"=_onceonly_0123456789abcdef"
 
@@ -92,7 +96,8 @@ def let_in(_: Document) -> None:
 
 def refuse_some(document: Document) -> None:
     """Those that one sender sends, who sends most of the samples."""
-    if document.routing[-1].sender_uri.startswith("http://a."):
+    from_id = about(document).from_ids[0].value
+    if from_id in ("urn:duns:111111111", "111111111"):
         raise RemoteError(ErrorCode.SECURITY_FAILURE, "not admitted")
 
 
@@ -144,15 +149,18 @@ def cut(body: bytes, places: list[int]) -> list[bytes]:
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.name)
 def test_a_package_goes_the_short_way(sample: Sample):
     """Its parts are found whole, and its document is known."""
-    boundary, _, version, _ = read_package_type(sample.content_type, DEFAULT)
-    assert version is not None
+    charset = codec_of(sample.profile).charset
+    assert header.find(sample.document, charset, sample.profile, DEFAULT) is not None
+    boundary, _, _, header_type = read_package_type(sample.content_type, DEFAULT)
+    if not sample.is_framed:
+        return
+    assert header_type is not None
     assert boundary is not None
     parts = find_parts(sample.body, boundary, DEFAULT)
     assert parts is not None
     assert len(parts) == sample.body.count(BOUNDARY) - 1
     _, document = parts[0]
     assert document == sample.document
-    assert header.find(document, "utf-8", sample.profile, DEFAULT) is not None
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.name)
@@ -475,3 +483,66 @@ def test_a_long_content_type_says_the_same_on_both_ways(length, limits):
     text += "; x=" + "x" * (length - len(text) - 4)
     found = package_type(read_package_type, text, limits)
     assert found == package_type(parse_package_type, text, limits)
+
+
+# --- Without a frame ----------------------------------------------------------------------------
+
+ALONE = BY_NAME["ebms-2.0 without payload"]
+SOAP_MESSAGE = BY_NAME["ebms-2.0 message"]
+
+
+def test_a_document_alone_is_read_when_all_of_it_is_there():
+    """The first piece may be no more than a whole document; blanks may follow it."""
+    for pieces in ([ALONE.body], [ALONE.body, b"\r\n"], [b"", ALONE.body], [b""], []):
+        expected = long_way(ALONE.content_type, b"".join(pieces), DEFAULT)
+        assert told(ALONE.content_type, pieces, DEFAULT) == expected
+
+
+@pytest.mark.parametrize("less", range(2))
+def test_a_document_alone_that_is_too_long_is_refused(less):
+    """Before anything is read."""
+    limits = Limits(package_bytes_max=len(ALONE.body) - less)
+    for _ in range(3):
+        answer, seen, *_ = told(ALONE.content_type, [ALONE.body], limits)
+    if less:
+        assert answer[0] is ErrorCode.MESSAGE_TOO_LARGE
+        assert seen == []
+    else:
+        assert [type(one) for one in seen] == [Document]
+
+
+def test_a_document_alone_is_let_in_on_the_short_way_too():
+    """R-45: nobody else's is read."""
+    answer, seen, about_, is_admitted = told(ALONE.content_type, [ALONE.body], DEFAULT, refuse_some)
+    assert answer[0] is ErrorCode.SECURITY_FAILURE
+    assert [type(one) for one in seen] == [Document]
+    assert about_ is not None
+    assert not is_admitted
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("text/xml", "application/vnd.eb+xml"),
+        ("text/xml; ", 'application/vnd.eb+xml; version="0.93"; '),
+        ("text/xml; ", 'application/vnd.eb+xml; version="7"; '),
+        ("text/xml; ", 'text/xml; version="0.93"; '),
+        ("text/xml; ", "xml; "),
+    ],
+)
+@pytest.mark.parametrize("said", ["", '; type="text/xml"'])
+def test_both_ways_agree_of_what_a_header_part_says_it_is(old, new, said):
+    """Whether or not the package says it too."""
+    content_type = SOAP_MESSAGE.content_type.replace('; type="text/xml"', said)
+    body = SOAP_MESSAGE.body.replace(old.encode(), new.encode(), 1)
+    assert body != SOAP_MESSAGE.body
+    for _ in range(3):
+        assert told(content_type, [body], DEFAULT) == long_way(content_type, body, DEFAULT)
+
+
+def test_what_a_manifest_says_of_a_payload_comes_on_both_ways():
+    """Its id, its role and its schemas."""
+    sample = BY_NAME["ebms-2.0 everything"]
+    answer, *_ = told(sample.content_type, [sample.body], DEFAULT)
+    assert answer.content.payloads[0].reference_id == "po"
+    assert answer.content.payloads[0].role == "urn:roles:order"

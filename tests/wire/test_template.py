@@ -11,7 +11,7 @@ from layout_samples import BY_NAME, SAMPLES, Sample, edits
 from wire_samples import GOLDEN
 
 from onceonly.message.errors import RemoteError
-from onceonly.message.profile import Profile
+from onceonly.message.profile import PROFILES, Profile
 from onceonly.wire import header, template
 from onceonly.wire.codec import Codec
 from onceonly.wire.document import Document
@@ -70,7 +70,7 @@ ALL = {
         profile=profile,
         limits=limits,
     )
-    for profile in (Profile.RM_2000, Profile.RM_2001)
+    for profile in PROFILES
     for limits in NARROW
 }
 
@@ -376,3 +376,88 @@ def test_signals_that_are_seldom_sent_have_no_template(name):
     document = body[start : body.index(b"\r\n--", start)]
     assert long_way(document, Profile.RM_2000) is not None
     assert Learned(document, profile=Profile.RM_2000).find(document) is None
+
+
+# --- ebms-2.0 -----------------------------------------------------------------------------------
+
+SOAP_MESSAGE, SOAP_ACK = BY_NAME["ebms-2.0 everything"], BY_NAME["ebms-2.0 acknowledgement"]
+
+
+def test_an_acknowledgement_that_names_two_messages_is_left_to_the_long_way():
+    """Its RefToMessageId is there twice, and both must say the same."""
+    learned = ALL[Profile.EBMS_2_0, DEFAULT]
+    name = b"m-0001@a.example.com"
+    assert SOAP_ACK.document.count(name) == 2
+    both = SOAP_ACK.document.replace(name, b"m-7")
+    assert learned.find(both) == long_way(both, Profile.EBMS_2_0) is not None
+    one = SOAP_ACK.document.replace(name, b"m-7", 1)
+    assert learned.find(one) is None
+    assert long_way(one, Profile.EBMS_2_0) is None
+
+
+def test_a_response_may_acknowledge_another_message_than_it_answers():
+    """Both names are values of their own there."""
+    learned = ALL[Profile.EBMS_2_0, DEFAULT]
+    edited = SOAP_MESSAGE.document.replace(b"m-00@", b"m-8@").replace(b"m-0@", b"m-9@")
+    found = learned.find(edited)
+    assert found == long_way(edited, Profile.EBMS_2_0) is not None
+    assert found.content.ref_to_message_id.startswith("m-9@")
+    assert found.content.acknowledgment.ref_to_message_id.startswith("m-8@")
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("message", "urn:services:QuoteToCollect", "QuoteToCollect"),
+        ("message", "http://example.com/roles/Buyer", " Buyer"),
+        ("everything", ">7<", ">100000000<"),
+        ("everything", "m-00@b.example.com", "m 0"),
+        ("acknowledgement", "m-0001@a.example.com", "m 1"),
+    ],
+)
+def test_what_only_ebms_2_0_refuses_is_left_to_the_long_way(name, old, new):
+    """A Service that is no URI needs a type; and what the older profiles do not have."""
+    document = BY_NAME[f"ebms-2.0 {name}"].document
+    edited = document.replace(old.encode(), new.encode())
+    assert edited != document
+    assert ALL[Profile.EBMS_2_0, DEFAULT].find(edited) is None
+
+
+def test_a_service_with_a_type_may_be_any_text_on_the_short_way():
+    """The type stands in the layout."""
+    edited = SOAP_MESSAGE.document.replace(b"Quote to collect", b"Another one")
+    assert ALL[Profile.EBMS_2_0, DEFAULT].find(edited).content.service == "Another one"
+
+
+def test_a_description_is_cut_and_freed_of_blanks_on_both_ways():
+    """People read it, and nothing depends on it."""
+    for text in (b"  of paper ", b"x" * 4_095 + b" y", b"x" * 5_000):
+        edited = SOAP_MESSAGE.document.replace(b"An order", text)
+        found = ALL[Profile.EBMS_2_0, DEFAULT].find(edited)
+        assert found == long_way(edited, Profile.EBMS_2_0) is not None
+
+
+def test_a_signed_document_has_no_template():
+    """Its signature is verified over the bytes that came."""
+    signature = b'<ds:Signature xmlns:ds="http://www.w3.org/2000/09/xmldsig#"/></SOAP:Header>'
+    document = SOAP_MESSAGE.document.replace(b"</SOAP:Header>", signature)
+    found = long_way(document, Profile.EBMS_2_0)
+    assert found is not None
+    assert found.signature is not None
+    assert Learned(document, profile=Profile.EBMS_2_0).find(document) is None
+
+
+def test_a_layout_that_can_have_no_template_is_not_tried_again():
+    """To find it out takes two more readings."""
+    readings = []
+
+    def read(document: bytes) -> Document:
+        readings.append(document)
+        return header.read(parse(document, "utf-8", DEFAULT), Profile.RM_2000, DEFAULT)
+
+    other = b'  <Other xmlns="urn:other">text</Other>\r\n  <Header>'
+    document = MESSAGE.document.replace(b"  <Header>", other, 1)
+    templates, codec = Templates(), codec_of(Profile.RM_2000)
+    for _ in range(6):
+        templates.learn(document, "utf-8", codec, DEFAULT, read=read)
+    assert len(readings) == 1

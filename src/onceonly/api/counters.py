@@ -32,6 +32,7 @@ ExceptionName = Literal[
     "ApplicationRefused",
     "Parked",
     "InternalError",
+    "SignatureRefused",
 ]
 """Events of the journal that are listed by themselves."""
 

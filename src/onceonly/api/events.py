@@ -34,6 +34,7 @@ _OF_KINDS: Final[dict[EventKind, tuple[Event, ...]]] = {
     "incidents": (
         *(Event.PAIR_SUSPENDED, Event.PAIR_RESUMED, Event.PAIR_QUARANTINED, Event.PARKED),
         *(Event.TAKEN_UP, Event.INTERNAL_ERROR, Event.SECURITY_EVENT, Event.COLLISION_DETECTED),
+        Event.SIGNATURE_REFUSED,
         *(Event.CONVERSATION_BLOCKED, Event.CONVERSATION_RESET, Event.HELD, Event.RELEASED),
         Event.DROPPED,
     ),

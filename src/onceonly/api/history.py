@@ -48,6 +48,7 @@ class JournalRow(Word, kw_only=True, omit_defaults=True):
     ack_requested: str | None = None
     receipt_requested: str | None = None
     order_number: int | None = None
+    signer: Digest | None = None
     schema_version: int
     seq: int
     store_epoch: int

@@ -49,6 +49,7 @@ RIGHTS: Final[dict[str, Right]] = {
     "putMessage": _OWN_SUBMIT,
     "listMessages": _OWN_READ,
     "getMessage": _OWN_READ,
+    "getEvidence": _READ,
     "cancelMessage": _OWN_SUBMIT_ACTION,
     "resendMessage": _OWN_ACTION,
     "requestStatus": _OWN_ACTION,

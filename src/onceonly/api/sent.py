@@ -1,6 +1,8 @@
 """What was sent, to be looked at: the payloads of an outbound message, and its header document."""
 
-from onceonly.api.fields import Digest, Name, PathNumber
+from typing import Literal
+
+from onceonly.api.fields import Digest, Instant, Name, PathNumber
 from onceonly.message.word import Word
 
 
@@ -43,3 +45,27 @@ class SentHeader(Word, kw_only=True):
     content_type: str
     raw: str
     elements: tuple[HeaderElement, ...]
+
+
+class KeptProof(Word, kw_only=True):
+    """One signed envelope that is kept as evidence; its payloads are in it by their digests."""
+
+    kind: Literal["message", "acknowledgment", "refused"]
+    """`refused` says that an acknowledgement came that is no evidence, and has no document."""
+    from_party: str
+    to_party: str
+    content_type: str
+    document: str
+    """The envelope, byte for byte, in base64."""
+    signer: Digest | None
+    """SHA-256 of the certificate that signed it; null without a signature."""
+    verified_at: Instant
+    keep_until: Instant
+    """It is kept until then, and for archive_duration after that."""
+
+
+class MessageEvidence(Word, kw_only=True):
+    """What proves a message, and that its To Party has it."""
+
+    message_id: str
+    envelopes: tuple[KeptProof, ...]

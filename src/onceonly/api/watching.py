@@ -37,6 +37,18 @@ GET_SENT_HEADER: Final = Operation(
     answer_type=sent.SentHeader,
     refusals=("NotFound",),
 )
+GET_EVIDENCE: Final = Operation(
+    name="getEvidence",
+    method="get",
+    path="/v1/messages/{message_id}/evidence",
+    summary="The signed envelopes that prove a message, and that its To Party has it; also of one "
+    "that came, and of one that is forgotten",
+    path_type=messages.MessagePath,
+    query_type=Nothing,
+    body_type=Nothing,
+    answer_type=sent.MessageEvidence,
+    refusals=("NotFound",),
+)
 GET_COUNTERS: Final = Operation(
     name="getCounters",
     method="get",
@@ -74,6 +86,7 @@ GET_CONDITION: Final = Operation(
 ALL: Final[tuple[Operation[Any, Any, Any, Any], ...]] = (
     GET_SENT_PAYLOAD,
     GET_SENT_HEADER,
+    GET_EVIDENCE,
     GET_COUNTERS,
     LIST_EXCEPTIONS,
     GET_CONDITION,

@@ -1,6 +1,7 @@
 """`onceonly agreement …`: what was agreed, what it means, and what a reload would change."""
 
 import sys
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -210,10 +211,13 @@ def check(
     onceonly agreement check -c gateway.toml
     onceonly agreement check -c gateway.toml --new agreements.toml
     """  # noqa: D301 - because click reads the backspace that keeps the lines apart
-    from onceonly.gateway.agreement_findings import findings_of  # noqa: PLC0415 - because --help must stay quick
+    from onceonly.gateway.agreement_findings import (  # noqa: PLC0415 - because --help must stay quick
+        findings_in_time,
+        findings_of,
+    )
     from onceonly.gateway.worst_case import verdict_of  # noqa: PLC0415 - because --help must stay quick
 
-    configuration = load_configuration(config)
+    configuration, now_at = load_configuration(config), time.time_ns() // 1000
     wanted = [one for one in configuration.agreements if agreement_id in (None, one.id)]
     if agreement_id is not None and not wanted:
         raise Failure(Exit.NOT_FOUND, f"{configuration.path}: no agreement {agreement_id!r}")
@@ -227,7 +231,7 @@ def check(
             "partner_name": one.name,
         }
         for one in wanted
-        for finding in (*findings_of(configuration, one),) or (None,)
+        for finding in (*findings_of(configuration, one), *findings_in_time(one, now_at)) or (None,)
     ]
     print_rows(rows, CHECK_COLUMNS, output)
     if new is not None:

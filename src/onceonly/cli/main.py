@@ -33,6 +33,7 @@ from onceonly.cli.lake import lake
 from onceonly.cli.lake_advise import advise
 from onceonly.cli.lake_packs import pack, verify
 from onceonly.cli.message import message, send
+from onceonly.cli.message_evidence import evidence
 from onceonly.cli.message_sent import header, payload
 from onceonly.cli.migrate import migrate
 from onceonly.cli.notice import notice
@@ -185,7 +186,7 @@ for command in (notice, incident, journal, key):
     cli.add_command(command)
 for command in (reload, migrate, purge, agreement, certificate):
     cli.add_command(command)
-for command in (header, payload, settle):
+for command in (header, payload, evidence, settle):
     message.add_command(command)
 for group, command in (
     (message, export_messages),

@@ -13,7 +13,13 @@ from onceonly.api.counters import (
     ExceptionsQuery,
 )
 from onceonly.api.operation import A, B, Nothing, Operation, P, Q
-from onceonly.api.watching import GET_CONDITION, GET_COUNTERS, GET_SENT_HEADER, LIST_EXCEPTIONS
+from onceonly.api.watching import (
+    GET_CONDITION,
+    GET_COUNTERS,
+    GET_EVIDENCE,
+    GET_SENT_HEADER,
+    LIST_EXCEPTIONS,
+)
 
 
 class WatchingMethods(ABC):
@@ -31,6 +37,11 @@ class WatchingMethods(ABC):
         """The header document of an outbound message as it left, raw and in its parts."""
         path = messages.MessagePath(message_id=message_id)
         return self._ask(GET_SENT_HEADER, path, Nothing())
+
+    def evidence(self, message_id: str) -> sent.MessageEvidence:
+        """The signed envelopes that prove a message, and that its To Party has it."""
+        path = messages.MessagePath(message_id=message_id)
+        return self._ask(GET_EVIDENCE, path, Nothing())
 
     def counters(
         self,

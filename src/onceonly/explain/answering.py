@@ -22,11 +22,7 @@ from onceonly.explain.meaning import CODES, instant, sentences
 from onceonly.explain.reading import Read, open_package, packed
 from onceonly.explain.rehearsal import PEER, Before, RehearsalStage, Rehearsed
 from onceonly.gateway.config import Configuration
-from onceonly.gateway.incoming.receiver import (
-    limits_of,
-    refuse_announced_excess,
-    refuse_excess,
-)
+from onceonly.gateway.incoming.excess import limits_of, refuse_announced_excess, refuse_excess
 from onceonly.gateway.relaying.relay import under_names_of
 from onceonly.gateway.wiring import house_of
 from onceonly.message.agreement import Agreement, Route

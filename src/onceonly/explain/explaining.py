@@ -4,6 +4,7 @@ from typing import BinaryIO
 
 from onceonly.explain import capture as captures
 from onceonly.explain.answering import Circumstances, answer, problem_of
+from onceonly.explain.blocks import sentences_of_envelope, sentences_of_signature
 from onceonly.explain.capture import Capture, Kind, recognise
 from onceonly.explain.elements import ElementInWords, in_words
 from onceonly.explain.explanation import (
@@ -16,18 +17,20 @@ from onceonly.explain.explanation import (
     PartFacts,
 )
 from onceonly.explain.foreign import Foreign, find_foreign
-from onceonly.explain.meaning import sentences
+from onceonly.explain.meaning import of_fault, sentences
 from onceonly.explain.parts import CutPart, Take
 from onceonly.explain.reading import Read, take_apart
 from onceonly.gateway.config import Configuration
-from onceonly.gateway.incoming.receiver import limits_of
+from onceonly.gateway.incoming.excess import limits_of
 from onceonly.message.message import Message
 from onceonly.message.printable import quoted
+from onceonly.message.signals import SoapFault
 from onceonly.message.word import Word
 from onceonly.transport.http.outcome import outcome_of, words_of
 from onceonly.transport.http.refusal import read_error_name
 from onceonly.transport.transport import Outcome
 from onceonly.wire.document import message_type_of
+from onceonly.wire.envelope import find_fault
 from onceonly.wire.header_digest import digests_of
 from onceonly.wire.limits import DEFAULT
 from onceonly.wire.version import ROOT_TAG, spelling_of_root
@@ -37,6 +40,9 @@ _OUTCOMES = {
     Outcome.REFUSED: "the request was certainly not taken",
     Outcome.UNKNOWN: "nobody knows whether the request was taken",
 }
+
+
+_FAULTED = f"{Outcome.REFUSED.value}: {_OUTCOMES[Outcome.REFUSED]} (a SOAP Fault)"
 
 
 SECRETS = frozenset({"authorization", "proxy-authorization", "cookie", "set-cookie"})
@@ -77,8 +83,10 @@ def explain(
     limits = DEFAULT if configuration is None else limits_of(configuration.payload_bytes_max)
     number, take = (None, None) if wanted is None else (wanted.number, wanted.take)
     read = take_apart(capture, limits, wanted=number, take=take)
-    is_empty = not read.parts.parts and capture.kind is Kind.ANSWER and read.document is None
-    foreign = _foreign(capture, read)
+    fault = find_fault(capture.content_type, read.parts.root, limits)
+    is_empty = capture.kind is Kind.ANSWER and read.document is None
+    is_empty = is_empty and (not read.parts.parts or fault is not None)
+    foreign = None if fault is not None else _foreign(capture, read)
     said: GatewayAnswer | None = None
     if configuration is not None and around is not None and not is_empty:
         said = answer(configuration, capture, read, around)
@@ -88,8 +96,8 @@ def explain(
         kind=capture.kind.value,
         words=captures.WORDS[capture.kind],
         verdict=_verdict(read, foreign, said, is_empty=is_empty),
-        remarks=_remarks(capture, read),
-        transport=tuple(_transport(capture)),
+        remarks=(*_remarks(capture, read), *of_fault(fault)),
+        transport=tuple(_transport(capture, fault)),
         content_type=capture.content_type or None,
         foreign=foreign,
         parts=_parts(read),
@@ -140,13 +148,13 @@ def _remarks(capture: Capture, read: Read) -> tuple[str, ...]:
     return tuple(remarks)
 
 
-def _transport(capture: Capture) -> list[Fact]:
+def _transport(capture: Capture, fault: SoapFault | None) -> list[Fact]:
     facts: list[Fact] = []
     if capture.kind is Kind.REQUEST:
         facts.append(Fact("request", f"{capture.method} {capture.target} HTTP/{capture.version}"))
     elif capture.kind is Kind.ANSWER:
         facts.append(Fact("answer", f"HTTP/{capture.version} {capture.status} {capture.phrase}"))
-        facts.append(Fact("outcome", _outcome(capture)))
+        facts.append(Fact("outcome", _outcome(capture) if fault is None else _FAULTED))
     facts += [Fact(name, NOT_SHOWN if name in SECRETS else value) for name, value in capture.fields]
     return facts
 
@@ -198,6 +206,15 @@ def _document(read: Read) -> tuple[ElementInWords, ...]:
     return tuple(in_words(read.root, profile))
 
 
+def _of_soap(read: Read) -> tuple[str, ...]:
+    """The blocks and the signature, where the document is a SOAP envelope."""
+    if read.document is None or read.root is None or not read.document.profile.has_cpa:
+        return ()
+    header = read.parts.root if read.envelope is None else read.envelope.header
+    signed = sentences_of_signature(read.document, read.root, header, read.envelope)
+    return (*sentences_of_envelope(read.root), *signed)
+
+
 def _message(read: Read) -> MessageFacts | None:
     if read.document is None:
         return None
@@ -209,7 +226,7 @@ def _message(read: Read) -> MessageFacts | None:
     return MessageFacts(
         profile=read.document.profile.name,
         type=message_type_of(content),
-        says=sentences(content),
+        says=(*sentences(content), *_of_soap(read)),
         message_id=header.message_id or None,
         ref_to_message_id=header.ref_to_message_id or None,
         agreement_id=header.agreement_id or None,

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from onceonly.message.errors import ErrorCode, Severity
+from onceonly.message.errors import ErrorCode, FaultCode, Severity
 from onceonly.message.instant import to_datetime
-from onceonly.message.message import DeliverySemantics, Message
+from onceonly.message.message import AckRequested, DeliverySemantics, Message, SyncReplyMode
 from onceonly.message.signals import (
     Acknowledgment,
     Assurance,
@@ -14,6 +14,7 @@ from onceonly.message.signals import (
     Inquiry,
     InquiryKind,
     Report,
+    SoapFault,
 )
 from onceonly.wire.envelope import Content
 
@@ -91,14 +92,38 @@ def _of_message(message: Message) -> Iterator[str]:
         yield "how reliable its delivery is to be is left to the agreement"
     elif message.semantics is DeliverySemantics.BEST_EFFORT:
         yield "BestEffort: nobody acknowledges it, and it is not sent again"
+    elif message.semantics is DeliverySemantics.AT_MOST_ONCE:
+        yield "AtMostOnce: nobody acknowledges it, and a repeat of it is not delivered"
+    elif message.duplicate_elimination is False:
+        yield "AtLeastOnce: it is sent again until it is acknowledged; repeats are its receiver's"
     else:
         yield "OnceAndOnlyOnce: it is sent again until it is acknowledged, and delivered once"
+    yield from _of_wishes(message)
     if message.ref_to_message_id is not None:
         yield f"it is the business response to {message.ref_to_message_id}"
     if message.acknowledgment is not None:
         yield f"it carries the acknowledgement of {message.ref_to_message_id}"
     if message.time_to_live_at is not None:
         yield f"after {instant(message.time_to_live_at)} an unknown copy of it is refused"
+
+
+def _of_wishes(message: Message) -> Iterator[str]:
+    """What a header of ebMS 2.0 asks for, by blocks of its own."""
+    for wish, whom in (
+        (message.ack_requested, "the MSH of the To Party"),
+        (message.next_ack_requested, "the next MSH"),
+    ):
+        if wish not in (None, AckRequested.NONE):
+            signed = "signed" if wish is AckRequested.SIGNED else "unsigned"
+            yield f"it asks {whom} for an acknowledgement, {signed}"
+    if message.order is not None:
+        status = "Reset" if message.order.is_reset else "Continue"
+        yield f"it has the number {message.order.number} in its conversation ({status})"
+    if message.duplicate_elimination is not None and message.sync_reply_mode not in (
+        None,
+        SyncReplyMode.NONE,
+    ):
+        yield "its sender keeps the connection open for the answer (SyncReply)"
 
 
 def _of_acknowledgment(signal: Acknowledgment) -> Iterator[str]:
@@ -112,6 +137,9 @@ def _of_acknowledgment(signal: Acknowledgment) -> Iterator[str]:
         yield "the message was passed on to the application"
     if signal.element is not None and signal.element.from_ids:
         yield f"the party that acknowledges is {', '.join(map(str, signal.element.from_ids))}"
+    if signal.next_element is not None:
+        alone = " alone: the To Party has not acknowledged it" if signal.element is None else ""
+        yield f"the next MSH acknowledges it{alone}"
     if signal.element is not None and signal.element.is_signed:
         yield "it claims to be signed; no gateway here can check that, so it is refused"
 
@@ -138,6 +166,24 @@ def of_error(entry: ErrorEntry) -> str:
     if entry.min_retry_s is not None:
         said += f"; not again before {entry.min_retry_s} s"
     return said
+
+
+_AFTER_FAULT: Final[Mapping[FaultCode | None, str]] = {
+    FaultCode.CLIENT: "it refuses the message as it is: the same bytes would be refused again",
+    FaultCode.MUST_UNDERSTAND: "a block that must be understood is not known there",
+    FaultCode.VERSION_MISMATCH: "another version of SOAP is expected there",
+    FaultCode.SERVER: "the receiver could not process it now: the message is sent again",
+    None: "a code that SOAP does not have: the message is sent again",
+}
+
+
+def of_fault(fault: SoapFault | None) -> tuple[str, ...]:
+    """A SOAP Fault, as the sender of the request takes it; nothing where there is none."""
+    if fault is None:
+        return ()
+    said = f"a SOAP Fault, {fault.code_text}: {_AFTER_FAULT[fault.code]}"
+    told = tuple(f"it says: {text}" for text in (fault.text, *fault.details) if text)
+    return (said, *told)
 
 
 def _of_report(report: Report) -> Iterator[str]:

@@ -10,17 +10,24 @@ from onceonly.explain.parts import CutPart, Parts, Take, cut
 from onceonly.message.errors import RemoteError
 from onceonly.message.profile import Profile
 from onceonly.message.word import Word
-from onceonly.wire import names
+from onceonly.wire import names, soap
 from onceonly.wire.envelope import Decoder, Document, Envelope, PartHead
 from onceonly.wire.header import read
 from onceonly.wire.limits import Limits
 from onceonly.wire.mime import parse_media_type
 from onceonly.wire.package_type import PACKAGE_TYPE
+from onceonly.wire.registry import find_by_type
 from onceonly.wire.version import profile_of
 from onceonly.wire.xml import Element, parse
 
 DOCUMENT_BOUNDARY: Final = "=_capture_of_a_bare_header_document"
 _DOCUMENT_ID: Final = "header@capture"
+
+SOAP: Final = soap.NAMESPACE.encode()
+SOAP_ROOT: Final = f"{{{soap.NAMESPACE}}}Envelope"
+SOAP_TYPE: Final = "text/xml"
+SOAP_WITHIN: Final = 4096
+"""The root element of a document, with its namespaces, is within so many bytes."""
 
 
 class Read(Word, kw_only=True):
@@ -149,7 +156,11 @@ def _read_document(capture: Capture, limits: Limits) -> Read:
     try:
         media = parse_media_type(capture.content_type, limits)
         root = parse(data, media.parameters.get("charset"), limits)
-        document = read(root, _declared(media.parameters.get("version")), limits)
+        declared = _declared(media.parameters.get("version"))
+        if root.tag == SOAP_ROOT:
+            # Nothing but a SOAP envelope has this root, whatever the capture calls it.
+            declared = find_by_type(SOAP_TYPE)
+        document = read(root, declared, limits)
     except RemoteError as error:
         return Read(parts=parts, root=root, error=error, is_type_read=True)
     return Read(parts=parts, root=root, document=document, is_type_read=True)
@@ -165,6 +176,8 @@ def packed(capture: Capture, document: bytes, limits: Limits) -> Capture | None:
     As a header part, with the charset and the version of the type that was given; None where that
     is no type.
     """
+    if SOAP in document[:SOAP_WITHIN]:
+        return Capture(kind=Kind.BODY, body=lambda: iter((document,)), content_type=SOAP_TYPE)
     try:
         parameters = parse_media_type(capture.content_type, limits).parameters
     except RemoteError:

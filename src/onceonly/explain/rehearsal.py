@@ -16,7 +16,7 @@ from onceonly.gateway.chance import Chance
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import Configuration
 from onceonly.gateway.drill import Failpoints
-from onceonly.gateway.incoming.receiver import HEADERS_BYTES
+from onceonly.gateway.incoming.excess import HEADERS_BYTES
 from onceonly.gateway.surroundings import Surroundings
 from onceonly.gateway.wiring import Gateway, join
 from onceonly.journal.record import Record

@@ -1,12 +1,18 @@
 """What an operator probably does not want in an agreement, though a gateway starts with it."""
 
 from collections.abc import Iterator
+from typing import Final
 from urllib.parse import urlsplit
 
 from onceonly.gateway.config import Configuration
 from onceonly.gateway.config.values import is_loopback
 from onceonly.gateway.worst_case import misfits_of
 from onceonly.message.agreement import Agreement, Route
+from onceonly.message.instant import US_PER_S, to_datetime
+from onceonly.message.measures import span
+
+NOTICE_S: Final = 30 * 86_400
+"""So long before its end an agreement is a finding: a new CPA takes weeks to agree on."""
 
 
 def findings_of(configuration: Configuration, agreement: Agreement) -> Iterator[str]:
@@ -18,6 +24,24 @@ def findings_of(configuration: Configuration, agreement: Agreement) -> Iterator[
             "partner's name, and so close the pair (R-11)"
         )
     yield from misfits_of(agreement)
+
+
+def findings_in_time(agreement: Agreement, now_at: int) -> Iterator[str]:
+    """What is better changed soon: an agreement that has ended, or is about to."""
+    begins_at, ends_at = agreement.cpa.valid_from_at, agreement.cpa.valid_until_at
+    if begins_at is not None and now_at < begins_at:
+        yield f"it begins at {_instant(begins_at)}; until then nothing is sent or taken under it"
+    if ends_at is None or now_at < ends_at - NOTICE_S * US_PER_S:
+        return
+    if now_at >= ends_at:
+        yield f"it ended at {_instant(ends_at)}: nothing new is sent or taken under it"
+    else:
+        left = span((ends_at - now_at) / US_PER_S)
+        yield f"it ends in {left}, at {_instant(ends_at)}; nothing new is sent or taken after that"
+
+
+def _instant(at: int) -> str:
+    return f"{to_datetime(at):%Y-%m-%d %H:%M} UTC"
 
 
 def findings_about_callers(one: Agreement | Route) -> Iterator[str]:

@@ -70,10 +70,16 @@ def certificates_in(file: Path) -> tuple[Certificate, ...]:
     return tuple(_certificates(file.read_text("ascii", errors="replace")))
 
 
-def _certificates(text: str) -> Iterator[Certificate]:
+def pem_certificates(text: str) -> Iterator[str]:
+    """The certificates in a text, each with its first and last line."""
     for found in _PEM.finditer(text):
+        yield found[0]
+
+
+def _certificates(text: str) -> Iterator[Certificate]:
+    for found in pem_certificates(text):
         try:
-            yield certificate_of(ssl.PEM_cert_to_DER_cert(found[0]))
+            yield certificate_of(ssl.PEM_cert_to_DER_cert(found))
         except (ValueError, IndexError):
             continue  # What OpenSSL cannot read either, it has refused at start.
 

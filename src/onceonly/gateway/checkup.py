@@ -15,6 +15,7 @@ from onceonly.gateway.alerts.ways import way_of
 from onceonly.gateway.certificates import calling_tls, listening_tls
 from onceonly.gateway.config import Configuration
 from onceonly.gateway.config.values import is_loopback
+from onceonly.gateway.identities import read_identities
 from onceonly.gateway.lake_files import reader_of
 from onceonly.gateway.open_files import find_open
 from onceonly.gateway.webhooks.posting import Poster
@@ -34,10 +35,7 @@ def problems_of(configuration: Configuration) -> Iterator[str]:
         listening_tls(configuration.api_tls)
     except OSError as error:
         yield f"[api_tls] {error}"
-    try:
-        reader_of(configuration.lake_group)
-    except OSError as error:
-        yield str(error)
+    yield from _closed_files(configuration)
     for webhook in configuration.webhooks:
         try:
             Poster(webhook.url, trusted=webhook.trusted, timeout_s=webhook.timeout_s)
@@ -52,6 +50,18 @@ def problems_of(configuration: Configuration) -> Iterator[str]:
         look_at(configuration.store, str(configuration.party[0]))
     except StoreRefused as error:
         yield f"store: {error}"
+
+
+def _closed_files(configuration: Configuration) -> Iterator[str]:
+    """Keys and groups that cannot be used."""
+    try:
+        read_identities(configuration)
+    except OSError as error:
+        yield f"[[identity]] {error}"
+    try:
+        reader_of(configuration.lake_group)
+    except OSError as error:
+        yield str(error)
 
 
 def warnings_of(configuration: Configuration) -> Iterator[str]:

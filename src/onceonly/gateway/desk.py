@@ -16,22 +16,24 @@ from onceonly.gateway.bugs import Bugs, words_for
 from onceonly.gateway.office import Office
 from onceonly.gateway.outgoing.deadlines import Deadlines, Key
 from onceonly.gateway.outgoing.failure_notices import FailureNotices
+from onceonly.gateway.outgoing.heard import Heard
 from onceonly.gateway.outgoing.package_body import PackageBody, read_package
 from onceonly.gateway.outgoing.questions import Questions
-from onceonly.gateway.outgoing.replies import Replies
+from onceonly.gateway.outgoing.replies import Replies, read_whole
 from onceonly.gateway.surroundings import Surroundings
 from onceonly.gateway.tasks import Tasks
 from onceonly.message.agreement import Agreement
 from onceonly.message.errors import LocalError
 from onceonly.message.message import SyncReplyMode
 from onceonly.message.package import Package
+from onceonly.message.signals import SoapFault
 from onceonly.protocol.events import DeadlineReached, Outcome, Transmission, Transmitted
 from onceonly.protocol.outbound import sent_beside
-from onceonly.steps import conversations, holding, sending, taking_up, verdicts
+from onceonly.steps import conversations, faults, holding, sending, taking_up, verdicts
 from onceonly.steps.authority import Answered
 from onceonly.steps.ground import Ground, House
 from onceonly.steps.leaving import Departure, Leaving, Released
-from onceonly.steps.transmission import endpoint_of
+from onceonly.steps.transmission import endpoint_of, message_headers
 from onceonly.steps.work import MessageWork, RecoveryWork, Work
 from onceonly.store.contract.conditions import StoreFull
 from onceonly.store.contract.entries import OutboundEntry, StoredPayload
@@ -69,6 +71,7 @@ class Desk(Office):
         self._receive: ReceiveReply | None = None
         self.replies = Replies(around.transport)
         """Exchanges that wait for the application's answer."""
+        self._fault_runs = faults.FaultRuns()
         self.questions = Questions(office=self, tasks=tasks)
         self.failure_notices = FailureNotices(office=self, bugs=bugs)
         self.is_draining = False
@@ -80,6 +83,7 @@ class Desk(Office):
         So packages also come in through the answers to our own calls (syncReplyMode).
         """
         self._receive = receive
+        self.questions.listen(self._take_reply)
 
     async def start(self) -> None:
         """Go on with messages that a stop or a crash left unanswered, and with the queues."""
@@ -184,6 +188,23 @@ class Desk(Office):
         agreement = self.house.agreement(entry.agreement_id)
         return await self._send(agreement, agreement.send_to, message_id, package, payloads)
 
+    async def answer_with_copy(self, message_id: str) -> Answer | None:
+        """A stored message once more, as the answer to its request; None as `send_copy` says.
+
+        Also None if it is too long for an answer.
+        """
+        snapshot = self.snapshot()
+        entry = snapshot.find_outbound(message_id)
+        if entry is None or not await self._may_leave_again(entry):
+            return None
+        package, payloads = read_package(snapshot, message_id)
+        content = await read_whole(PackageBody(package, payloads, self._spool))
+        if content is None:
+            return None
+        agreement = self.house.agreement(entry.agreement_id)
+        headers = message_headers(snapshot, agreement, message_id)
+        return Answer(200, None, package.content_type, content, headers=headers)
+
     async def _may_leave_again(self, entry: OutboundEntry) -> bool:
         """Store that a copy may have left, before it leaves (I24); False if the disk is full."""
         if sent_beside(entry.state) == entry.state:
@@ -211,6 +232,7 @@ class Desk(Office):
             message_id,
             take_reply,
             leaves_once=agreement.terms.leaves_once,
+            headers=message_headers(self.snapshot(), agreement, message_id),
         )
         return self.replies.send(outgoing)
 
@@ -230,7 +252,9 @@ class Desk(Office):
             package, payloads = read_package(self.snapshot(), departure.message_id)
         agreement, message_id = departure.agreement, departure.message_id
         endpoint = endpoint_of(agreement, departure.attempt)
-        reply = None if agreement.terms.sync_reply_mode is SyncReplyMode.NONE else _Reply()
+        may_answer = agreement.profile.reads_every_answer
+        may_answer = may_answer or agreement.terms.sync_reply_mode is not SyncReplyMode.NONE
+        reply = Heard() if may_answer else None
         take = None if reply is None else reply.take
         try:
             transmission = await self._send(
@@ -240,20 +264,33 @@ class Desk(Office):
             # A payload could not be read for now; it is not known whether bytes left.
             transmission = Transmission(Outcome.UNKNOWN, bytes_left=True, detail=str(full))
         self.failpoints.reach("after-transmit")
+        fault = reply.find_fault() if reply and agreement.profile.reads_every_answer else None
+        if fault is not None:
+            await self._take_fault(departure, transmission, fault)
+            return
+        self._fault_runs.taken(agreement)
         await self._tell(MessageWork(message_id, Transmitted(departure.attempt, transmission)))
         if reply is not None and transmission.outcome is Outcome.ACCEPTED:
             await self._take_reply(endpoint, reply, Answered(message_id, agreement.id))
 
-    async def _take_reply(self, endpoint: str, reply: "_Reply", answered: Answered) -> None:
+    async def _take_fault(
+        self, departure: Departure, transmission: Transmission, fault: SoapFault
+    ) -> None:
+        """The answer was a fault: it ends the transmission, and perhaps the message (R-36)."""
+        agreement, message_id = departure.agreement, departure.message_id
+        is_final = faults.refuses(fault, agreement.cpa.retriable_faults)
+        is_repeated = is_final and self._fault_runs.refused(agreement, message_id)
+        faulted = faults.Faulted(message_id, departure.attempt, transmission, fault, is_repeated)
+        await self.persist(lambda txn, ground: faults.take(txn, ground, faulted))
+
+    async def _take_reply(self, endpoint: str, reply: Heard, answered: Answered) -> None:
         """Take a package from an answer like any other (seed 001 §1.2.2).
 
         But it may speak only about the message that was posted (R-44).
         """
-        if reply.content_type is None or self._receive is None:
-            return
-        scheme = endpoint.partition(":")[0]
-        request = Request(reply.content_type, len(reply.body), endpoint, scheme)
-        await self._receive(request, reply.chunks(), answered)
+        request = reply.request(endpoint)
+        if request is not None and self._receive is not None:
+            await self._receive(request, reply.chunks(), answered)
 
     def _tell(self, work: MessageWork | RecoveryWork) -> Awaitable[Leaving]:
         """Tell the machine what happened; if the disk is full, wait until it can be written."""
@@ -310,17 +347,3 @@ class Desk(Office):
 def _only(work: Work, txn: Transaction, ground: Ground) -> list[Work]:
     del txn, ground
     return [work]
-
-
-class _Reply:
-    """A package that came back in the answer of a transport."""
-
-    def __init__(self) -> None:
-        self.content_type: str | None = None
-        self.body = b""
-
-    def take(self, content_type: str, body: bytes) -> None:
-        self.content_type, self.body = content_type, body
-
-    async def chunks(self) -> AsyncIterator[bytes]:
-        yield self.body

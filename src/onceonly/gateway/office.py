@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from onceonly.gateway.surroundings import Surroundings
 from onceonly.journal.record import Record
-from onceonly.message.agreement import Agreement
+from onceonly.message.agreement import Agreement, Route
 from onceonly.message.digest import Digests
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey
@@ -16,10 +16,11 @@ from onceonly.protocol.events import Transmission
 from onceonly.steps.ground import Ground, House
 from onceonly.steps.leaving import Leaving, Released
 from onceonly.steps.signals import whole
+from onceonly.steps.transmission import signal_endpoint_of, signal_headers
 from onceonly.store.contract.conditions import StoreFailed, StoreFull
 from onceonly.store.contract.store import Snapshot, Store, Transaction
 from onceonly.store.group import GroupCommit
-from onceonly.transport.transport import Outgoing
+from onceonly.transport.transport import Outgoing, TakeReply
 
 T = TypeVar("T")
 
@@ -137,10 +138,21 @@ class Office:
         """The office sends nothing for a step, so its steps must not want to send anything."""
         raise AssertionError(f"a step of the office wants something to leave: {result}")
 
-    def post(self, endpoint: str, signal: Package) -> Awaitable[Transmission]:
-        """Transmit a signal once (R-20)."""
-        body = BytesBody(whole(signal))
-        return self._transport.send(Outgoing(endpoint, signal.content_type, body))
+    def post(
+        self,
+        whose: Agreement | Route,
+        action: str,
+        signal: Package,
+        endpoint: str | None = None,
+        take_reply: TakeReply | None = None,
+    ) -> Awaitable[Transmission]:
+        """Transmit a signal once (R-20), to the address that was agreed unless another is given."""
+        if endpoint is None:
+            endpoint = whose.back_to if isinstance(whose, Route) else signal_endpoint_of(whose)
+        body, headers = BytesBody(whole(signal)), signal_headers(whose, action)
+        return self._transport.send(
+            Outgoing(endpoint, signal.content_type, body, take_reply=take_reply, headers=headers)
+        )
 
     def about_gateway(self, event: Event, reason: str | None = None) -> Record:
         """A row about the gateway itself."""

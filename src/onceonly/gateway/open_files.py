@@ -51,6 +51,8 @@ def _found(configuration: Configuration) -> Iterator[OpenFile]:
     for tls in (configuration.tls, configuration.api_tls):
         if tls is not None and tls.key is not None:
             yield from _look(tls.key, OTHERS, "o-rwx")
+    for identity in configuration.identities:
+        yield from _look(identity.key, OTHERS, "o-rwx")
     for drop in configuration.drops:
         yield from _look(drop.path, OTHERS, "o-rwx", is_deep=True)
     for pickup in configuration.pickups:

@@ -102,6 +102,7 @@ class Purge:
             # After the sent messages: the store keeps the received copy of a message that goes on
             # from here as long as the sent one, so both may be forgotten in one sweep.
             inbound = await self._forget_inbound(before_at)
+            await self._forget_evidence(before_at)
             # After its messages: a conversation is forgotten when its last message may be.
             await self._forget_orders(before_at)
             pairs = await self._forget_pairs()
@@ -138,6 +139,12 @@ class Purge:
             return txn.purge_outbound(agreement_id, settled_before_at, purge.ROWS_PER_STEP)
 
         return await self._repeat(forget, f"sent under {agreement_id}")
+
+    async def _forget_evidence(self, before_at: int) -> int:
+        def forget(txn: Transaction) -> int:
+            return txn.purge_evidence(before_at, purge.ROWS_PER_STEP)
+
+        return await self._repeat(forget, "signed envelopes")
 
     async def _forget_jobs(self) -> int:
         if not self._office.snapshot().list_jobs(0, 1):

@@ -13,6 +13,7 @@ import ssl
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -57,6 +58,7 @@ RENEWED: Final = {
     "drops": "[[drop]]",
     "webhooks": "[[webhook]]",
     "alerts": "[[alert]]",
+    "identities": "[[identity]]",
     "tls": "[tls]",
     "api_tls": "[api_tls]",
     "smtp": "[smtp]",
@@ -259,7 +261,11 @@ class Reload:
         except LocalError as error:
             return Difference(problem=str(error))
         wanted = loaded.configuration
-        former, house = self._desk.house, self._house_of(wanted)
+        former = self._desk.house
+        try:
+            house = self._house_for(wanted)
+        except LocalError as error:
+            return Difference(problem=str(error))
         unsettled = set(self._desk.snapshot().list_unsettled_agreements())
         problem: str | None = None
         changes: tuple[Change, ...] = ()
@@ -285,7 +291,7 @@ class Reload:
         wanted = loaded.configuration
         _refuse_what_needs_restart(running.configuration, wanted)
         former = self._desk.house
-        house = _house_after(former, self._house_of(wanted))
+        house = _house_after(former, self._house_for(wanted))
         leaving = _leaving(former, house)
         if leaving:
             # Before the loop has to wait for the same question.
@@ -302,6 +308,13 @@ class Reload:
             changes=changes,
             what="; ".join((*_differences(running, loaded), *_notes_of(changes))),
         )
+
+    def _house_for(self, wanted: Configuration) -> House:
+        """What the steps know of the file. Raises `LocalError` (ConfigurationRefused)."""
+        try:
+            return self._house_of(wanted)
+        except OSError as error:
+            raise _refusal(wanted.path, f"[[identity]] {error}") from error
 
     def _changes_to(self, wanted: Configuration) -> Iterable[Change]:
         """What every other part makes ready. Raises `LocalError` (ConfigurationRefused)."""
@@ -391,7 +404,8 @@ def _loaded(configuration: Configuration, at: int, by: str) -> Loaded:
     own, api = _digest(_files_of(configuration.tls)), _digest(_files_of(configuration.api_tls))
     trusted = [one.trusted for one in configuration.webhooks]
     trusted += [one.trusted for one in configuration.alerts]
-    others = _digest(filter(None, trusted))
+    ours = [(one.certificate, one.key) for one in configuration.identities]
+    others = _digest((*filter(None, trusted), *chain.from_iterable(ours)))
     return Loaded(configuration, at, by, own + api + others, own, api)
 
 

@@ -14,7 +14,7 @@ from onceonly.gateway.certificates import calling_tls, listening_tls
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import Amqp, Configuration, Smtp, StartTls
 from onceonly.gateway.descriptors import shares
-from onceonly.gateway.incoming.receiver import HEADERS_BYTES
+from onceonly.gateway.incoming.excess import HEADERS_BYTES
 from onceonly.gateway.mail import MailTransport
 from onceonly.message.word import Word
 from onceonly.transport.broker.client import AmqpTransport

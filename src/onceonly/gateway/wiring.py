@@ -38,6 +38,7 @@ from onceonly.gateway.drill import Failpoints
 from onceonly.gateway.error_posts import ErrorPosts
 from onceonly.gateway.folders.folders import Folders
 from onceonly.gateway.growth import Growth
+from onceonly.gateway.identities import read_identities
 from onceonly.gateway.incoming.arrivals import Arrivals
 from onceonly.gateway.incoming.doorstep import Doorstep
 from onceonly.gateway.incoming.errors import Errors
@@ -403,7 +404,7 @@ def _limits_change(
 
 
 def house_of(configuration: Configuration) -> House:
-    """What the steps know of the configuration."""
+    """What the steps know of the configuration. Raises `OSError` for a key that cannot be used."""
     return House(
         party=configuration.party,
         uri=configuration.uri,
@@ -413,6 +414,7 @@ def house_of(configuration: Configuration) -> House:
         routes=Routes(configuration.routes, our_uris=our_uris(configuration)),
         rows=Rows(str(configuration.party[0])),
         queued_max=configuration.queued_max,
+        identities=read_identities(configuration),
     )
 
 

@@ -73,6 +73,8 @@ class Record(Word):
     """Which delivery receipt was asked for; None if the header does not say."""
     order_number: int | None = None
     """Number of the message in its ordered conversation (`ebms-2.0`, MessageOrder)."""
+    signer: str | None = None
+    """Who signed the envelope that the row is about: hexadecimal SHA-256 of the certificate."""
     schema_version: int = SCHEMA_VERSION
     seq: int = 0
     store_epoch: int = 0
@@ -88,7 +90,7 @@ ADDED: Final = {
         "ack_requested",
         "receipt_requested",
     ),
-    3: ("order_number",),
+    3: ("order_number", "signer"),
 }
 """The columns that each schema version added; rows of older versions have null there."""
 

@@ -8,6 +8,7 @@ file) has checked that the values fit together; nothing here knows where they co
 from onceonly.message.cpa import CpaTerms
 from onceonly.message.identity import Pair, PartyId
 from onceonly.message.profile import Profile
+from onceonly.message.signing import SigningTerms
 from onceonly.message.terms import DeliveryTerms, Intermediary
 from onceonly.message.word import Word
 
@@ -25,6 +26,7 @@ class Agreement(Word, kw_only=True):
     receiver_uri: str
     """The URI that the partner's MSH announces; `send_to` unless something stands between."""
     terms: DeliveryTerms
+    signing: SigningTerms = SigningTerms()
     resend_to: str | None = None
     """The address of resends if it is another one, perhaps of another transport (S1-46)."""
     caller_certificate: tuple[str, ...] = ()

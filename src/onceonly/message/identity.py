@@ -43,6 +43,22 @@ def checked_identifier(value: str, name: str) -> str:
     return value
 
 
+def checked_name(value: str, name: str) -> str:
+    """`value`, if it names something both parties know: an identifier with single blanks inside.
+
+    So CPAId and ConversationId are in `ebms-2.0`; the older profiles have identifiers there. Raises
+    `RemoteError` (ValueNotRecognized) that names the field.
+    """
+    checked_identifier(value.replace(" ", "_"), name)
+    if value != " ".join(value.split()):
+        raise RemoteError(
+            ErrorCode.VALUE_NOT_RECOGNIZED,
+            f"{name} {quoted(value)} is not a name: expected are single blanks, and none at either"
+            " end",
+        )
+    return value
+
+
 def _identifier_fault(value: str) -> str:
     """What is wrong with it, in words."""
     if not value:

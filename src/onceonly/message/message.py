@@ -13,6 +13,7 @@ from onceonly.message.identity import (
     Pair,
     PartyId,
     checked_identifier,
+    checked_name,
     checked_text,
     pair_of,
 )
@@ -239,8 +240,8 @@ class Message(Word, kw_only=True):
 
     def _check_each(self) -> None:
         checked_identifier(self.message_id, "MessageId")
-        checked_identifier(self.agreement_id, "TPAId")
-        checked_identifier(self.conversation_id, "ConversationId")
+        checked_name(self.agreement_id, "TPAId")
+        checked_name(self.conversation_id, "ConversationId")
         checked_text(self.service, "ServiceInterface")
         checked_text(self.action, "Action")
         if self.ref_to_message_id is not None:
@@ -261,6 +262,11 @@ class Message(Word, kw_only=True):
     def wants_ack(self) -> bool:
         """Whether its header asks that the To Party acknowledges it (R-29)."""
         return self.semantics in _ACKNOWLEDGED
+
+    @property
+    def wants_next_ack(self) -> bool:
+        """Whether its header asks that the next MSH acknowledges it (`ebms-2.0`)."""
+        return self.next_ack_requested is not AckRequested.NONE
 
     @property
     def is_eliminated(self) -> bool:

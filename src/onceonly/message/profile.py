@@ -62,8 +62,22 @@ class Profile:
     """The To Party can give delivery receipts (seed 001 §2.1.1)."""
     has_failure_notices: bool
     """There is a DeliveryFailure notice to the From Party (seed 001 §1.6, ruling R-14)."""
+    has_signatures: bool
+    """Messages and acknowledgements can be signed, in the header document itself."""
     has_accepting_intermediaries: bool
     """An intermediary may acknowledge in its own name and own the delivery (ruling R-13)."""
+    reads_every_answer: bool
+    """The answer of a transport may be a package or a SOAP Fault, whatever was asked for; otherwise
+    only what the agreement lets come there is read (seed 000 §2.5.1, seed 001 §1.2.2)."""
+    answers_at_once: bool
+    """Whoever asks for an answer in that of the transport always gets one there: the response, or
+    after the wait the acknowledgement alone, an error, or what answers a repeat (`ebms2.md` §14).
+    """
+    soap_action: str | None
+    """What the header SOAPAction of a transmission says if nothing else is agreed (`ebms2.md` §14);
+    None: there is no such header."""
+    signal_service: str
+    """The Service of signals; empty where they have none."""
 
     def __reduce__(self) -> tuple[Callable[[str], "Profile"], tuple[str]]:
         # Pickled by its name, so that another process too has only one object of each.
@@ -87,7 +101,12 @@ Profile.RM_2000 = Profile(
     has_cpa=False,
     has_receipts=False,
     has_failure_notices=False,
+    has_signatures=False,
     has_accepting_intermediaries=False,
+    reads_every_answer=False,
+    answers_at_once=False,
+    soap_action=None,
+    signal_service="",
 )
 Profile.RM_2001 = Profile(
     name="rm-2001",
@@ -106,7 +125,12 @@ Profile.RM_2001 = Profile(
     has_cpa=False,
     has_receipts=True,
     has_failure_notices=True,
+    has_signatures=False,
     has_accepting_intermediaries=True,
+    reads_every_answer=False,
+    answers_at_once=False,
+    soap_action=None,
+    signal_service="",
 )
 Profile.EBMS_2_0 = Profile(
     name="ebms-2.0",
@@ -125,7 +149,12 @@ Profile.EBMS_2_0 = Profile(
     has_cpa=True,
     has_receipts=False,
     has_failure_notices=True,
+    has_signatures=True,
     has_accepting_intermediaries=True,
+    reads_every_answer=True,
+    answers_at_once=True,
+    soap_action="ebXML",
+    signal_service="urn:oasis:names:tc:ebxml-msg:service",
 )
 
 PROFILES: Final = (Profile.RM_2000, Profile.RM_2001, Profile.EBMS_2_0)

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Final
 
 from onceonly.message.errors import ErrorCode, FaultCode, Severity
-from onceonly.message.identity import PartyId, checked_identifier
+from onceonly.message.identity import PartyId, checked_identifier, checked_name
 from onceonly.message.message import AcknowledgmentElement, DeliverySemantics
 from onceonly.message.word import Word, changed
 
@@ -49,14 +49,14 @@ class SignalHeader(Word, kw_only=True):
             self._check_each()
 
     def _check_each(self) -> None:
-        for value, name in (
-            (self.message_id, "MessageId"),
-            (self.agreement_id, "TPAId"),
-            (self.conversation_id, "ConversationId"),
-            (self.ref_to_message_id, "RefToMessageId"),
+        for value, name, checked in (
+            (self.message_id, "MessageId", checked_identifier),
+            (self.agreement_id, "TPAId", checked_name),
+            (self.conversation_id, "ConversationId", checked_name),
+            (self.ref_to_message_id, "RefToMessageId", checked_identifier),
         ):
             if value:
-                checked_identifier(value, name)
+                checked(value, name)
 
 
 class Assurance(StrEnum):
@@ -68,6 +68,17 @@ class Assurance(StrEnum):
     RECEIVED = "received"
     STRUCTURE = "structure"
     CONTENT = "content"
+
+
+class SignalAction(StrEnum):
+    """The Action of a signal, in the words of ebMS 2.0."""
+
+    ACKNOWLEDGMENT = "Acknowledgment"
+    ERROR = "MessageError"
+    STATUS_REQUEST = "StatusRequest"
+    STATUS_RESPONSE = "StatusResponse"
+    PING = "Ping"
+    PONG = "Pong"
 
 
 class AckStatus(Word):

@@ -24,6 +24,8 @@ class Transmission(Word):
     bytes_left: bool
     status_code: int | None = None
     detail: str = ""
+    retry_after_s: int | None = None
+    """So many seconds the peer wants to be left alone, from now on."""
 
     @property
     def words(self) -> str:
@@ -40,8 +42,9 @@ class Transmission(Word):
         return self.outcome is Outcome.REFUSED and self.status_code not in _COME_AGAIN
 
 
-_COME_AGAIN = frozenset({None, 503, 507})
-"""Statuses after which the next transmission may be accepted: no status, busy, disk full."""
+_COME_AGAIN = frozenset({None, 408, 429, 503, 507})
+"""Statuses after which the next transmission may be accepted: no status, too slow, too many, busy,
+disk full."""
 
 
 Outcomes = tuple[Transmission, ...]
@@ -87,12 +90,20 @@ class AckReceived(Word):
 
     detail: str | None = None
     is_from_to_party: bool = False
+    is_of_hop: bool = False
+    """The next MSH alone has it, and the To Party was asked, too (`ebms-2.0`): only a message that
+    is under way hears of it."""
 
 
 class PongReceived(Word):
     """The partner answered the Ping that was sent before the message (level 2)."""
 
     is_available: bool
+    cannot_be_asked: bool = False
+    """It has no Ping (`ebms-2.0`): what was to be asked is taken for granted."""
+
+
+CANNOT_BE_ASKED = "the partner answers, and cannot be asked"
 
 
 class CancelConfirmed(Word):
@@ -112,6 +123,8 @@ class ErrorReceived(Word):
     severity: Severity
     min_retry_s: int | None = None
     description: str = ""
+    is_fault: bool = False
+    """A SOAP Fault in the answer to the transmission said it, perhaps by somebody on the way."""
 
 
 class TimePassed(Word):

@@ -17,6 +17,13 @@ def response_due_ns(attempt: int, now: Now, terms: DeliveryTerms) -> int:
     return now.monotonic_ns + wait_s * NS_PER_S
 
 
+def put_off_ns(due_ns: int, retry_after_s: int | None, now: Now) -> int:
+    """The deadline, or later if the peer asked to be left alone for longer (never earlier)."""
+    if retry_after_s is None:
+        return due_ns
+    return max(due_ns, now.monotonic_ns + retry_after_s * NS_PER_S)
+
+
 def pause_ends_ns(min_retry_s: int | None, now: Now, terms: DeliveryTerms) -> int:
     """Until when to send nothing after a TransientError (seed 000 §4.2)."""
     wait_s = terms.retry_interval_s if min_retry_s is None else min_retry_s

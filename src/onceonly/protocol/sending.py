@@ -193,16 +193,17 @@ def has_way_on(state: Outbound) -> bool:
 def hears_partner(event: SendingEvent, terms: DeliveryTerms) -> bool:
     """Whether the event shows that the partner works, which ends the trouble with it (R-40).
 
-    "Not now" does not show it, nor does an intermediary that could not pass the message on. If only
-    the transport answers, it counts that the transport took the message.
+    "Not now" does not show it, nor does an intermediary that could not pass the message on, nor a
+    SOAP Fault, which may be a proxy's. If only the transport answers, its taking it counts.
     """
     match event:
         case AckReceived() | CancelConfirmed():
             return True
         case PongReceived():
-            return event.is_available
+            return event.is_available and not event.cannot_be_asked
         case ErrorReceived():
-            return event.code not in (ErrorCode.TRANSIENT_ERROR, ErrorCode.DELIVERY_FAILURE)
+            put_off = (ErrorCode.TRANSIENT_ERROR, ErrorCode.DELIVERY_FAILURE)
+            return event.code not in put_off and not event.is_fault
         case Transmitted():
             return not terms.is_acknowledged and event.transmission.outcome is Outcome.ACCEPTED
         case _:
@@ -233,8 +234,9 @@ def _admit(state: Outbound, event: Admitted, now: Now, terms: DeliveryTerms) -> 
 def _acknowledge(state: Outbound, event: AckReceived, now: Now, terms: DeliveryTerms) -> Step:
     if state.silence is Silence.PINGING and state.exposure is Exposure.NEVER:
         return _drop_orphan_ack(state, event, now, terms)
-    was_told = state.error_code is not None
-    calm = _calm(state, terms)
+    if event.is_of_hop:
+        return transmitting.wait_anew(state, now, terms), ()
+    was_told, calm = state.error_code is not None, _calm(state, terms)
     state = _acknowledged(state, event)
     row = (_ack_row(state, event),)
     news = _late_news(state, event, terms) if was_told else row
@@ -408,7 +410,7 @@ def _take_error_after_all(
 
 def _error_row(event: ErrorReceived) -> Journal:
     return Journal(
-        Event.ERROR_RECEIVED,
+        Event.FAULT_RECEIVED if event.is_fault else Event.ERROR_RECEIVED,
         error_code=event.code,
         severity=event.severity,
         reason=event.description or None,

@@ -15,6 +15,7 @@ from onceonly.message.word import changed
 from onceonly.protocol import schedule, verdict
 from onceonly.protocol.effects import Inquire, Journal, OpenIncident, TellTrouble, Transmit
 from onceonly.protocol.events import (
+    CANNOT_BE_ASKED,
     DeadlineReached,
     Outcome,
     Outcomes,
@@ -69,6 +70,8 @@ def _transmit_unless_expired(state: Outbound, now: Now, terms: DeliveryTerms) ->
 def note_pong(state: Outbound, event: PongReceived, now: Now, terms: DeliveryTerms) -> Step:
     """An answer to a Ping that is no longer awaited."""
     reason = "takes messages" if event.is_available else "takes no messages"
+    if event.cannot_be_asked:
+        reason = CANNOT_BE_ASKED
     return state, (Journal(Event.PONG_RECEIVED, reason=reason),)
 
 
@@ -152,7 +155,15 @@ def _after_transmission(
     if _fails_at_once(sent, terms):
         reason = verdict.with_last("the network took nothing of it", (sent,))
         return verdict.give_up(state, ErrorCode.DELIVERY_FAILURE, reason, terms)
-    return changed(state, due_ns=schedule.response_due_ns(state.attempt, now, terms)), ()
+    due_ns = schedule.response_due_ns(state.attempt, now, terms)
+    return changed(state, due_ns=schedule.put_off_ns(due_ns, sent.retry_after_s, now)), ()
+
+
+def wait_anew(state: Outbound, now: Now, terms: DeliveryTerms) -> Outbound:
+    """The next MSH has the message: a wait for the To Party's acknowledgement begins now."""
+    if state.due_ns is None or state.silence is not Silence.NONE:
+        return state
+    return changed(state, due_ns=schedule.response_due_ns(state.attempt, now, terms))
 
 
 def _was_all(sent: Transmission, terms: DeliveryTerms) -> bool:

@@ -18,7 +18,7 @@ from onceonly.message.word import Word
 from onceonly.protocol.events import Outcome, Transmission
 from onceonly.simulation.chance import draw
 from onceonly.simulation.timeline import NS_PER_MS, Timeline
-from onceonly.transport.http.outcome import outcome_of
+from onceonly.transport.http.outcome import may_hold_fault, outcome_of
 from onceonly.transport.transport import (
     Answer,
     Outgoing,
@@ -344,9 +344,9 @@ class _Passage:
             return
         name, kind = answer.error or "", answer.content_type or ""
         outcome = outcome_of(answer.status_code, error_name=name, content_type=kind, is_sent=True)
-        is_taken = outcome is Outcome.ACCEPTED
-        if is_taken and answer.body and self._take_reply is not None and not self._done.done():
-            self._take_reply(kind, answer.body)
+        is_heard = outcome is Outcome.ACCEPTED or may_hold_fault(answer.status_code, kind)
+        if is_heard and answer.body and self._take_reply is not None and not self._done.done():
+            self._take_reply(answer.status_code, kind, answer.body)
         self._tell(
             Transmission(
                 outcome,

@@ -63,6 +63,7 @@ def admit(
         document.routing,
         profile=document.profile,
         our_uris=house.uris,
+        signature=document.signature,
         passed=passed,
     )
 

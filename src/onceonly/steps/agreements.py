@@ -8,7 +8,7 @@ names must not contradict what was agreed, and what it leaves open is as agreed.
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from onceonly.message.agreement import Agreement
-from onceonly.message.cpa import CheckHeader, Demand
+from onceonly.message.cpa import AckActor, CheckHeader, Demand
 from onceonly.message.errors import ErrorCode, LocalError, RemoteError
 from onceonly.message.identity import PartyId
 from onceonly.message.instant import US_PER_S
@@ -26,7 +26,8 @@ from onceonly.message.profile import Profile
 from onceonly.message.terms import DeliveryTerms
 from onceonly.message.word import Word, changed
 from onceonly.steps.checks import Check, Passed, unnoted
-from onceonly.steps.cpa import HEADER, check_cpa, may_receive, may_send
+from onceonly.steps.cpa import HEADER, check_cpa, has_roles, may_receive, may_send
+from onceonly.steps.signing import Found, refuse_unsigned
 
 _UNSIGNED = (
     "a signed acknowledgment is claimed or asked for, and signatures are not offered here; expected"
@@ -111,12 +112,19 @@ class Agreements:
         """The agreement under which a received message comes; None: its name is not known.
 
         Where several share the name, the one whose partner sent it and that has its service and
-        action; else the one that fits best, so that a refusal says what does not fit.
+        action, in its Roles; else the one that fits best, so that a refusal says what does not fit.
         """
         named = self.named(message.agreement_id)
         if len(named) < 2:
             return named[0] if named else None
-        return max(named, key=lambda one: (_is_between(one, message), may_receive(one, message)))
+        return max(
+            named,
+            key=lambda one: (
+                _is_between(one, message),
+                may_receive(one, message),
+                has_roles(one, message),
+            ),
+        )
 
     def find_with(self, party: str) -> Agreement | None:
         """Some agreement with this partner, by any of its PartyIds."""
@@ -182,6 +190,7 @@ class Agreements:
         *,
         profile: Profile,
         our_uris: Collection[str],
+        signature: Found = None,
         passed: Passed = unnoted,
     ) -> AdmittedMessage:
         """Check a received message, which came in a package of `profile`, and find its terms.
@@ -223,7 +232,8 @@ class Agreements:
         passed(Check.RECEIVER_URI)
         _check_times(message, routing, agreement.terms)
         passed(Check.TIMES)
-        refuse_signed(message.acknowledgment)
+        refuse_signed(message.acknowledgment, profile)
+        refuse_unsigned(signature, message, agreement.signing)
         passed(Check.SIGNATURE)
         terms = _terms_of(message, hop, agreement)
         passed(Check.TERMS)
@@ -233,12 +243,24 @@ class Agreements:
         return admitted
 
 
-def refuse_signed(element: AcknowledgmentElement | None) -> None:
+def refuse_dropped(agreement: Agreement, dropped_parts: int) -> None:
+    """Raise `RemoteError` for parts that no Manifest names, where the agreement is strict (P7)."""
+    if dropped_parts and agreement.cpa.has_strict_parts:
+        raise RemoteError(
+            ErrorCode.MIME_PROBLEM,
+            f"{dropped_parts} parts are there that the Manifest does not name; expected are those"
+            " alone that it names, by strict_parts of the agreement",
+            location="//SOAP:Body/eb:Manifest",
+        )
+
+
+def refuse_signed(element: AcknowledgmentElement | None, profile: Profile) -> None:
     """Raise `RemoteError` if the element claims a signature, which nobody here can check.
 
-    To accept it as unsigned would mean to believe the claim (seed 001 §3.1; ebMS 2.0 defines it).
+    To accept it as unsigned would mean to believe the claim (seed 001 §3.1). Where a profile has
+    signatures, the envelope has one or has none, and no element claims it.
     """
-    if element is not None and element.is_signed:
+    if element is not None and element.is_signed and not profile.has_signatures:
         raise RemoteError(ErrorCode.NOT_SUPPORTED, _UNSIGNED)
 
 
@@ -300,8 +322,11 @@ def _terms_of(message: Message, hop: RoutingHeader | None, agreement: Agreement)
         return agreed if semantics is agreed.semantics else changed(agreed, semantics=semantics)
     _check_order(message, agreement)
     ack_requested = _ack_requested_of(message, hop) or AckRequested.NONE
+    _check_next(message, agreement)
     if ack_requested is AckRequested.SIGNED:
-        raise RemoteError(ErrorCode.NOT_SUPPORTED, _UNSIGNED, location=f"{HEADER}AckRequested")
+        _refuse_unsignable(agreement)
+    if agreement.profile.has_signatures and agreement.cpa.check_header is CheckHeader.STRICT:
+        _check_signed_wish(ack_requested, agreed)
     return changed(
         agreed,
         semantics=semantics,
@@ -313,6 +338,25 @@ def _terms_of(message: Message, hop: RoutingHeader | None, agreement: Agreement)
         ),
         ack_requested=ack_requested,
     )
+
+
+def _refuse_unsignable(agreement: Agreement) -> None:
+    """Raise `RemoteError` if a signed acknowledgement is asked for and nobody here can sign it."""
+    if agreement.profile.has_signatures and agreement.signing.identities:
+        return
+    raise RemoteError(ErrorCode.NOT_SUPPORTED, _UNSIGNED, location=f"{HEADER}AckRequested")
+
+
+def _check_signed_wish(asked: AckRequested, agreed: DeliveryTerms) -> None:
+    """Raise `RemoteError` if the acknowledgement is to be signed, and agreed is another, or so."""
+    is_asked, is_agreed = (one is AckRequested.SIGNED for one in (asked, agreed.ack_requested))
+    if asked is not AckRequested.NONE and is_asked is not is_agreed:
+        raise RemoteError(
+            ErrorCode.INCONSISTENT,
+            f"AckRequested has signed {str(is_asked).lower()}; expected is what was agreed,"
+            f" {str(is_agreed).lower()}",
+            location=f"{HEADER}AckRequested/@eb:signed",
+        )
 
 
 def _semantics_of(message: Message, agreement: Agreement) -> DeliverySemantics:
@@ -374,8 +418,11 @@ def _check_wishes(message: Message, agreement: Agreement) -> None:
     word = terms.header_semantics
     eliminates = terms.eliminates_duplicates if demand is None else demand is Demand.ALWAYS
     is_eliminated = None if demand is Demand.PER_MESSAGE else message.duplicate_elimination
+    is_acknowledged = word is DeliverySemantics.ONCE_AND_ONLY_ONCE
+    is_by_next = agreement.cpa.ack_actor is AckActor.NEXT_MSH
+    wants_ack = message.wants_next_ack if is_by_next else message.wants_ack
     wishes = (
-        ("AckRequested", message.wants_ack, word is DeliverySemantics.ONCE_AND_ONLY_ONCE),
+        ("AckRequested", wants_ack, is_acknowledged),
         ("DuplicateElimination", is_eliminated, eliminates),
     )
     for name, is_there, is_agreed in wishes:
@@ -386,6 +433,20 @@ def _check_wishes(message: Message, agreement: Agreement) -> None:
                 f" header {'with' if is_agreed else 'without'} it",
                 location=f"{HEADER}{'MessageHeader/eb:' if name != 'AckRequested' else ''}{name}",
             )
+
+
+def _check_next(message: Message, agreement: Agreement) -> None:
+    """Raise `RemoteError` if the header asks the next MSH where that was not agreed."""
+    location = f"{HEADER}AckRequested"
+    if message.next_ack_requested is AckRequested.SIGNED:
+        raise RemoteError(ErrorCode.NOT_SUPPORTED, _UNSIGNED, location=location)
+    if message.wants_next_ack and agreement.cpa.ack_actor is AckActor.TO_PARTY_MSH:
+        raise RemoteError(
+            ErrorCode.NOT_SUPPORTED,
+            "AckRequested is there for the next MSH, which was not agreed; expected is one for the"
+            ' To Party alone, or ack_actor "both" or "nextMSH" in the agreement',
+            location=location,
+        )
 
 
 def _wished_mode_of(message: Message, agreed: DeliveryTerms) -> SyncReplyMode:

@@ -11,7 +11,7 @@ from onceonly.message.digest import Digests
 from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey, Pair
-from onceonly.message.message import MessageOrder, SyncReplyMode
+from onceonly.message.message import AckRequested, MessageOrder, SignedReference, SyncReplyMode
 from onceonly.message.package import Package
 from onceonly.message.printable import quoted
 from onceonly.message.signals import AckStatus, Assurance
@@ -31,16 +31,17 @@ from onceonly.protocol.effects import (
 from onceonly.protocol.ordering import Taking
 from onceonly.protocol.outbound import Exposure
 from onceonly.protocol.receiving import Arrival, Case, InboundStatus, Reception
-from onceonly.steps import holding, verdicts
+from onceonly.steps import evidence, holding, verdicts
 from onceonly.steps.agreements import ORDER_LOCATION, AdmittedMessage
 from onceonly.steps.authority import Caller
-from onceonly.steps.cpa import check_valid
+from onceonly.steps.cpa import HEADER, check_valid
 from onceonly.steps.ground import Ground
 from onceonly.steps.handing_over import Debt, wants_receipt
 from onceonly.steps.known import find_known, stamp_of
 from onceonly.steps.leaving import Released
 from onceonly.steps.rows import at_what_waits
 from onceonly.steps.signals import acknowledgment, hop_back
+from onceonly.steps.signing import Attested
 from onceonly.store.contract.entries import InboundEntry, Role, StoredPayload
 from onceonly.store.contract.store import Snapshot, Transaction
 
@@ -59,11 +60,21 @@ class Received(Word):
     mode: SyncReplyMode
     """What its sender expects in the answer of a transport that can carry it."""
     caller: Caller
+    attested: Attested | None = None
+    """Its signature, which stands; None if it has none and needs none."""
+    references: tuple[SignedReference, ...] = ()
+    """What its signed acknowledgement holds, if one was asked for (§9.7)."""
 
     @property
     def key(self) -> MessageKey:
         """Key of the message, with the names of the agreement."""
         return self.admitted.message.key
+
+    @property
+    def is_answered_at_once(self) -> bool:
+        """Whether its caller gets in the answer of the transport whatever there is to say."""
+        at_once = self.admitted.agreement.profile.answers_at_once
+        return at_once and self.mode is not SyncReplyMode.NONE
 
     @property
     def debt(self) -> Debt:
@@ -80,6 +91,19 @@ class ArrivalVerdict(Released):
     response: Stored | None = None
     awaits_response: bool = False
     """Its caller waits for the application's response, which carries the acknowledgement."""
+
+
+_AT = f"{HEADER}MessageHeader/eb:MessageData/eb:"
+_LOCATIONS = {
+    Case.EXPIRED: f"{_AT}TimeToLive",
+    Case.TOO_OLD: f"{_AT}Timestamp",
+    Case.AHEAD: f"{_AT}Timestamp",
+}
+
+
+def located(answer: Answer, case: Case) -> Answer:
+    """The answer with the place in the header that it is about, for profiles that can say it."""
+    return changed(answer, location=answer.location or _LOCATIONS.get(case, ""))
 
 
 def store(
@@ -162,12 +186,19 @@ def find_response(snapshot: Snapshot, agreement: Agreement, key: MessageKey) -> 
     except KeyError:
         acknowledged = None
     is_most_recent = agreement.terms.response_choice is ResponseChoice.MOST_RECENT
-    if not agreement.profile.response_acknowledges or (
-        acknowledged is not None and not is_most_recent
-    ):
+    acknowledges = agreement.profile.response_acknowledges
+    if acknowledged is not None and not (acknowledges and is_most_recent):
         return acknowledged
     response = snapshot.find_response(key.message_id, key.from_party, is_most_recent=is_most_recent)
+    if response is not None and not (acknowledges or _carries_acknowledgment(snapshot, response)):
+        return None
     return response or acknowledged
+
+
+def _carries_acknowledgment(snapshot: Snapshot, message_id: str) -> bool:
+    """Whether our business response acknowledges its request, by an element of its own."""
+    view = snapshot.find_outbound_view(message_id)
+    return view is not None and view.message.acknowledgment is not None
 
 
 def arrival_of(received: Received, mode: SyncReplyMode) -> Arrival:
@@ -177,7 +208,7 @@ def arrival_of(received: Received, mode: SyncReplyMode) -> Arrival:
     return Arrival(
         message.message_id,
         received.digests.payloads,
-        message.wants_ack,
+        message.wants_ack or message.wants_next_ack,
         message.timestamp_at,
         admitted.sequence_number,
         message.time_to_live_at,
@@ -241,12 +272,16 @@ def _keep(
     )
     if taking is not None:
         holding.keep(txn, ground, message, taking, keep_until_at=keep_until_at)
+    evidence.keep_received(txn, ground, received.admitted, received.attested)
     return ArrivalVerdict(
         reception.case,
         reception.effects,
         response,
-        received.mode.has_response and terms.is_acknowledged,
-        leaving=verdicts.respond(txn, ground, message, received.caller),
+        # A signed acknowledgement is a package of its own, and no part of a response.
+        received.mode.has_response
+        and (terms.is_acknowledged or received.is_answered_at_once)
+        and terms.ack_requested is not AckRequested.SIGNED,
+        leaving=verdicts.respond(txn, ground, message, received.caller, received.attested),
     )
 
 
@@ -257,7 +292,7 @@ def _acknowledgment(ground: Ground, received: Received, entry: InboundEntry | No
     status = AckStatus(
         _least(agreed.assurance, received.assurance), agreed.is_passed_on and is_there
     )
-    return acknowledgment(ground, received.admitted, status=status)
+    return acknowledgment(ground, received.admitted, status=status, references=received.references)
 
 
 def _carry_out(txn: Transaction, ground: Ground, received: Received, reception: Reception) -> None:

@@ -10,7 +10,7 @@ Pure: a caller is a value, and the step that decides gets it as an argument.
 
 from onceonly.message.agreement import Agreement, Route
 from onceonly.message.message import Message
-from onceonly.message.signals import Acknowledgment, ErrorSignal, Verdict, readings_of
+from onceonly.message.signals import Acknowledgment, ErrorSignal, Report, Verdict, readings_of
 from onceonly.message.word import Word
 from onceonly.wire.envelope import Content
 
@@ -98,4 +98,6 @@ def speaks_of_its_exchange(caller: Caller, content: Content) -> bool:
         return content.header.ref_to_message_id == answered.message_id
     if isinstance(content, Message):
         return content.ref_to_message_id == answered.message_id
+    if isinstance(content, Report):
+        return content.header.ref_to_message_id == answered.message_id
     return False

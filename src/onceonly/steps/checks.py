@@ -21,7 +21,7 @@ class Check(Enum):
     SERVICE = "its roles, service and action are those of the agreement, if it names any"
     RECEIVER_URI = "the last ReceiverURI is ours"
     TIMES = "no RoutingHeader was made before its message"
-    SIGNATURE = "it claims no signature"
+    SIGNATURE = "it has the signature that was agreed, and claims no other"
     TERMS = "what its header asks for is what was agreed"
     NUMBER = "it has a SequenceNumber where one was agreed"
 

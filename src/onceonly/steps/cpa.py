@@ -22,6 +22,12 @@ def may_receive(agreement: Agreement, message: Message) -> bool:
     return binding is not None and message.action in binding.receive
 
 
+def has_roles(agreement: Agreement, message: Message) -> bool:
+    """Whether a received message has the Roles of the agreement: a CPA may have several of each."""
+    cpa = agreement.cpa
+    return cpa.role is None or (message.from_role, message.to_role) == (cpa.partner_role, cpa.role)
+
+
 def may_send(agreement: Agreement, service: str, action: str) -> bool:
     """Whether we may send this service and action under the agreement."""
     services = agreement.cpa.services

@@ -10,6 +10,7 @@ from onceonly.message.word import Word
 from onceonly.steps.agreements import Agreements
 from onceonly.steps.routes import Routes
 from onceonly.steps.rows import Rows
+from onceonly.steps.signing import SigningIdentity
 
 
 class House(Word):
@@ -27,6 +28,8 @@ class House(Word):
     routes: Routes
     rows: Rows
     queued_max: int
+    identities: tuple[SigningIdentity, ...] = ()
+    """Our keys that sign; their values are known only to what signs."""
     """Most messages that may wait for a verdict (R-27)."""
     former: Mapping[str, Agreement] = {}
     """Agreements that a reload took away since the start, by id. Nothing new comes under them; but

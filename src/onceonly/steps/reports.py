@@ -7,10 +7,10 @@ What the answer means is decided in `protocol/sending.py` (level 2) and `protoco
 from onceonly.message.event import Event
 from onceonly.message.identity import Pair
 from onceonly.message.profile import Profile
-from onceonly.message.signals import InquiryKind, Report
+from onceonly.message.signals import InquiryKind, Report, SignalHeader
 from onceonly.protocol import recovering
 from onceonly.protocol.effects import Journal
-from onceonly.protocol.events import PongReceived
+from onceonly.protocol.events import CANNOT_BE_ASKED, PongReceived
 from onceonly.protocol.pairing import PartnerHeard
 from onceonly.protocol.sending import was_refused
 from onceonly.steps import sending
@@ -26,14 +26,23 @@ from onceonly.store.contract.store import Snapshot, Transaction
 
 def is_answer_to(question: Question, report: Report, profile: Profile, caller: Caller) -> bool:
     """Whether the report answers the question, and its caller may answer for the partner (R-44)."""
-    agreement = question.agreement
     return (
         question.kind is report.kind
         and (report.kind is InquiryKind.PING or report.about == question.message_id)
-        and agreement.profile is profile
-        and is_from_partner(report.header, agreement)
+        and is_from_asked(question, report.header, profile, caller)
+    )
+
+
+def is_from_asked(
+    question: Question, header: SignalHeader, profile: Profile, caller: Caller
+) -> bool:
+    """Whether who was asked speaks, by what its caller shows (R-44)."""
+    agreement = question.agreement
+    return (
+        agreement.profile is profile
+        and is_from_partner(header, agreement)
         and is_entitled(caller, agreement)
-        and report.header.agreement_id in ("", agreement.name_on_wire)
+        and header.agreement_id in ("", agreement.name_on_wire)
     )
 
 
@@ -70,6 +79,20 @@ def take(txn: Transaction, ground: Ground, question: Question, report: Report) -
     if entry is None:
         return None
     return sending.run(txn, ground, _told_by(txn, ground, question, report, entry), entry=entry)
+
+
+def refuse(txn: Transaction, ground: Ground, question: Question) -> Leaving:
+    """The partner has no Ping: what waits for the answer goes on without it (`wire.md` B9)."""
+    message_id = question.message_id
+    entry = None if message_id is None else txn.find_outbound(message_id)
+    if entry is None:
+        row = Journal(Event.PONG_RECEIVED, reason=CANNOT_BE_ASKED)
+        txn.append((row_to_partner(ground, question.agreement, None, row),))
+        return sending.run(txn, ground, ())
+    pong = PongReceived(is_available=True, cannot_be_asked=True)
+    is_of_message = question.asker is Asker.MESSAGE
+    work = (MessageWork if is_of_message else RecoveryWork)(entry.message_id, pong)
+    return sending.run(txn, ground, (work,), entry=entry)
 
 
 def _told_by(

@@ -10,7 +10,13 @@ from onceonly.message.agreement import Agreement
 from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.event import Event
 from onceonly.message.identity import MessageKey, PartyId, is_uri
-from onceonly.message.message import AcknowledgmentElement, AckRequested, RoutingHeader
+from onceonly.message.message import (
+    AcknowledgmentElement,
+    AckRequested,
+    Actor,
+    RoutingHeader,
+    SignedReference,
+)
 from onceonly.message.package import Package
 from onceonly.message.profile import Profile
 from onceonly.message.signals import (
@@ -22,11 +28,13 @@ from onceonly.message.signals import (
     Signal,
     SignalHeader,
 )
+from onceonly.message.signing import SigningTerms
 from onceonly.message.word import Word
 from onceonly.protocol.effects import Answer, AnswerUpstream, Journal
 from onceonly.protocol.events import Transmission
 from onceonly.steps.agreements import AdmittedMessage
 from onceonly.steps.ground import Ground, House
+from onceonly.steps.signing import signing_of, signs
 from onceonly.store.contract.entries import OwedNotice
 from onceonly.wire.envelope import About, boundary_for, encode
 
@@ -45,6 +53,9 @@ class Hop(Word):
     conversation_id: str
     our_ids: tuple[PartyId, ...] = ()
     their_ids: tuple[PartyId, ...] = ()
+    signing: SigningTerms = SigningTerms()
+    our_role: str | None = None
+    their_role: str | None = None
 
 
 def hop_back(admitted: AdmittedMessage) -> Hop:
@@ -58,6 +69,8 @@ def hop_back(admitted: AdmittedMessage) -> Hop:
         message.conversation_id,
         message.to_ids,
         message.from_ids,
+        admitted.agreement.signing,
+        *_roles_of(admitted.agreement),
     )
 
 
@@ -71,7 +84,15 @@ def hop_to(house: House, agreement: Agreement, conversation_id: str) -> Hop:
         conversation_id,
         agreement.our_ids,
         agreement.their_ids,
+        agreement.signing,
+        *_roles_of(agreement),
     )
+
+
+def _roles_of(agreement: Agreement) -> tuple[str | None, str | None]:
+    """Ours and the partner's, if signals are to say them."""
+    cpa = agreement.cpa
+    return (cpa.role, cpa.partner_role) if cpa.has_roles_on_signals else (None, None)
 
 
 def hop_of_rejection(house: House, about: About, agreement: Agreement) -> Hop:
@@ -85,23 +106,61 @@ def hop_of_rejection(house: House, about: About, agreement: Agreement) -> Hop:
         about.agreement_id or agreement.name_on_wire,
         about.conversation_id or "unknown",
         agreement.our_ids,
-        about.from_ids or agreement.their_ids,
+        about.from_ids if _is_partner(about, agreement) else agreement.their_ids,
+        agreement.signing,
+        *_roles_of(agreement),
+    )
+
+
+def _is_partner(about: About, agreement: Agreement) -> bool:
+    """Whether the refused package names its sender as the agreement does (E2-22).
+
+    Where it names somebody else, the agreement's partner is told under its own names.
+    """
+    return bool(about.from_ids) and all(one in agreement.their_ids for one in about.from_ids)
+
+
+def hop_to_stranger(house: House, about: About) -> Hop:
+    """Where the error goes whose receiver no agreement names: back on the same connection."""
+    assert about.profile is not None, "its document said that it waits"
+    return Hop(
+        house.uri,
+        house.uri,
+        about.profile,
+        about.agreement_id or "unknown",
+        about.conversation_id or "unknown",
+        house.party,
+        about.from_ids,
     )
 
 
 def acknowledgment(
-    ground: Ground, admitted: AdmittedMessage, *, status: AckStatus = PLAIN_ACK
+    ground: Ground,
+    admitted: AdmittedMessage,
+    *,
+    status: AckStatus = PLAIN_ACK,
+    references: tuple[SignedReference, ...] = (),
 ) -> Package:
-    """The acknowledgement of a stored message, encoded; it answers every repeat (R-03)."""
+    """The acknowledgement of a stored message, encoded; it answers every repeat (R-03).
+
+    A signed one, if that was asked for, holds the `references` of the message (§9.7).
+    """
     hop = hop_back(admitted)
     header = signal_header(ground, hop, admitted.message.message_id)
-    element = None
-    # Seed 001 §1.3.3.1: if ackRequested is Signed or Unsigned; Signed was refused before.
+    element = next_element = None
+    # Seed 001 §1.3.3.1: if ackRequested is Signed or Unsigned.
+    is_signed = admitted.terms.ack_requested is AckRequested.SIGNED
     if admitted.terms.ack_requested is not AckRequested.NONE:
         element = AcknowledgmentElement(
-            timestamp_at=ground.now.at, from_ids=admitted.agreement.our_ids
+            timestamp_at=ground.now.at,
+            from_ids=admitted.agreement.our_ids,
+            references=references if is_signed else (),
         )
-    return encoded(ground, Acknowledgment(header, element, status), hop)
+    if admitted.message.wants_next_ack:
+        # The To Party's MSH is the next one as well, and speaks once for each (`ebms2.md` §6).
+        next_element = AcknowledgmentElement(timestamp_at=ground.now.at, actor=Actor.NEXT_MSH)
+    content = Acknowledgment(header, element, status, next_element=next_element)
+    return encoded(ground, content, hop, is_signed=is_signed)
 
 
 def receipt(ground: Ground, hop: Hop, message_id: str, our_ids: tuple[PartyId, ...]) -> Package:
@@ -148,11 +207,16 @@ def signal_header(
         conversation_id=hop.conversation_id,
         timestamp_at=ground.now.at,
         ref_to_message_id=ref_to_message_id,
+        from_role=hop.our_role,
+        to_role=hop.their_role,
     )
 
 
-def encoded(ground: Ground, content: Signal, hop: Hop) -> Package:
-    """The signal as a package with a RoutingHeader of its own (S0-43)."""
+def encoded(ground: Ground, content: Signal, hop: Hop, *, is_signed: bool = False) -> Package:
+    """The signal as a package with a RoutingHeader of its own (S0-43).
+
+    `is_signed`: it is signed whatever is agreed about signals.
+    """
     routing = RoutingHeader(
         sender_uri=hop.our_uri,
         receiver_uri=hop.their_uri,
@@ -160,12 +224,17 @@ def encoded(ground: Ground, content: Signal, hop: Hop) -> Package:
         timestamp_at=ground.now.at,
     )
     token = ground.token(f"package {content.header.message_id}")
+    signing = None
+    if hop.profile.has_signatures and signs(hop.signing, content, is_asked=is_signed):
+        signing = signing_of(ground.house.identities, hop.signing, ground.now.at)
+        assert signing is not None, "who agreed to sign has an identity"
     return encode(
         content,
         routing,
         profile=hop.profile,
         boundary=boundary_for(token),
         root_content_id=f"header-{token}",
+        signing=signing,
     )
 
 

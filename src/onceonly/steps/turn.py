@@ -13,6 +13,7 @@ from onceonly.message.digest import Digests
 from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey, Pair
+from onceonly.message.message import AckRequested
 from onceonly.message.package import Package
 from onceonly.message.word import changed
 from onceonly.protocol import pairing, recovering, sending
@@ -54,6 +55,7 @@ from onceonly.protocol.ordering import MessageReplaced, MessageWaits, OrderEvent
 from onceonly.protocol.outbound import SETTLED
 from onceonly.protocol.pairing import PairStatus, SendingPair
 from onceonly.protocol.sending import Exposure, OutboundStatus
+from onceonly.steps import evidence
 from onceonly.steps.again import resend, was_resent
 from onceonly.steps.conversations import Conversations, is_ordered, order_news
 from onceonly.steps.follow_ups import queued, told_by_message
@@ -161,8 +163,8 @@ class Turn:
         self, message_id: str, event: SendingEvent
     ) -> list[Work]:
         entry = self._entry(message_id)
-        event = self._with_outcomes(entry, event)
         agreement = self._house.agreement(entry.agreement_id)
+        event = self._with_outcomes(entry, agreement, event)
         before, due_ns = entry.state, self._txn.waits.find(Waiter.MESSAGE, message_id)
         if before.due_ns != due_ns:
             before = changed(before, due_ns=due_ns)
@@ -197,14 +199,19 @@ class Turn:
             follow.append(PairWork(entry.pair, pairing.PartnerHeard()))
         return follow
 
-    def _with_outcomes(self, entry: OutboundEntry, event: SendingEvent) -> SendingEvent:
+    def _with_outcomes(
+        self, entry: OutboundEntry, agreement: Agreement, event: SendingEvent
+    ) -> SendingEvent:
         """The event with the outcomes since the last start, which the state does not keep."""
         attempt = entry.state.attempt
         match event:
             case Transmitted() if event.transmission.is_lasting:
                 return changed(event, before=self._outcomes(entry, attempt - 1))
             case DeadlineReached() | TimePassed():
-                return changed(event, before=self._outcomes(entry, max(attempt, 1)))
+                before = self._outcomes(entry, max(attempt, 1))
+                return changed(
+                    event, before=evidence.with_refusal(self._txn, entry, agreement, before)
+                )
         return event
 
     def _outcomes(self, entry: OutboundEntry, most: int) -> Outcomes:
@@ -347,6 +354,9 @@ class Turn:
 
     def _confirm_receipt(self, entry: OutboundEntry) -> list[Work]:
         # If the message had certainly failed, this is news, too, and ends the certainty (R-41).
+        agreement = self._house.agreement(entry.agreement_id)
+        if agreement.terms.ack_requested is AckRequested.SIGNED:
+            return []  # A status without a signature is no evidence (R-31).
         state = entry.state
         if state.status not in UNSETTLED | SETTLED and not state.is_certain:
             return []

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from onceonly.journal.record import Record
 from onceonly.message.agreement import Agreement
+from onceonly.message.cpa import AckActor
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey, Pair, PartyId
 from onceonly.message.message import Message
@@ -22,10 +23,11 @@ from onceonly.protocol.effects import Journal
 from onceonly.protocol.events import AckReceived, ErrorReceived
 from onceonly.protocol.outbound import sent_beside
 from onceonly.protocol.sending import Exposure, OutboundStatus
-from onceonly.steps import sending
+from onceonly.steps import evidence, sending
 from onceonly.steps.authority import Caller, is_entitled
 from onceonly.steps.ground import Ground, House
 from onceonly.steps.leaving import Leaving
+from onceonly.steps.signing import Heard
 from onceonly.steps.work import MessageWork, RecoveryWork, Work
 from onceonly.store.contract.entries import OutboundEntry
 from onceonly.store.contract.store import Snapshot, Transaction
@@ -44,21 +46,51 @@ HEARS_RECEIPTS = frozenset(
 
 
 def take_acknowledgment(
-    txn: Transaction, ground: Ground, signal: Acknowledgment, profile: Profile, caller: Caller
+    txn: Transaction,
+    ground: Ground,
+    signal: Acknowledgment,
+    profile: Profile,
+    caller: Caller,
+    heard: Heard = None,
 ) -> Leaving | None:
-    """Take an acknowledgement or a receipt; None if it fits no message of ours (R-20)."""
+    """Take an acknowledgement or a receipt; None if it fits no message of ours (R-20).
+
+    One that is not what was asked for never acknowledges (R-31); the message goes on as before.
+    """
     entry = find_acknowledged(txn, ground.house, signal, profile, caller)
     if entry is None:
         return None
+    agreement = ground.house.agreement(entry.agreement_id)
+    if is_of_hop_alone(signal, agreement):
+        return _note_next(txn, ground, entry, agreement)
+    if not evidence.take_proof(txn, ground, entry, signal.element, heard):
+        return Leaving()
     work = []
     # A receipt alone also shows that the message arrived (seed 001 §2.1.1.2).
     if not signal.is_receipt or entry.state.status in HEARS_RECEIPTS:
         event = AckReceived(_detail(signal), is_from_to_party=signal.is_receipt)
         work.append(MessageWork(entry.message_id, event))
     if signal.is_receipt:
-        agreement = ground.house.agreement(entry.agreement_id)
         received = Journal(Event.RECEIPT_RECEIVED)
         txn.append((row_to_partner(ground, agreement, entry.message_id, received),))
+    return sending.run(txn, ground, work, entry=entry)
+
+
+def is_of_hop_alone(signal: Acknowledgment, agreement: Agreement) -> bool:
+    """Whether the next MSH alone speaks, and the To Party was asked as well (R-32)."""
+    is_of_hop = signal.element is None and signal.next_element is not None
+    return is_of_hop and agreement.cpa.ack_actor is AckActor.BOTH
+
+
+def _note_next(
+    txn: Transaction, ground: Ground, entry: OutboundEntry, agreement: Agreement
+) -> Leaving:
+    """The next MSH has it: the wait for the To Party begins again, and nothing is acknowledged."""
+    taken = Journal(Event.HOP_ACK_RECEIVED, attempt=entry.state.attempt)
+    txn.append((row_to_partner(ground, agreement, entry.message_id, taken),))
+    is_waiting = entry.state.status is OutboundStatus.SENDING
+    event = AckReceived(is_of_hop=True)
+    work = (MessageWork(entry.message_id, event),) if is_waiting else ()
     return sending.run(txn, ground, work, entry=entry)
 
 
@@ -73,7 +105,9 @@ def take_errors(
     return sending.run(txn, ground, work, entry=entry)
 
 
-def respond(txn: Transaction, ground: Ground, message: Message, caller: Caller) -> Leaving | None:
+def respond(
+    txn: Transaction, ground: Ground, message: Message, caller: Caller, heard: Heard = None
+) -> Leaving | None:
     """Take what an inbound message says about ours that it answers, in the step that stores it.
 
     A business response shows that the request arrived (seed 001 §1.3.3 (8b); in `rm-2000` only the
@@ -91,6 +125,8 @@ def respond(txn: Transaction, ground: Ground, message: Message, caller: Caller) 
     is_known = entry.state.status is OutboundStatus.ACKNOWLEDGED and entry.state.has_arrived
     is_news = not is_known and entry.state.exposure is not Exposure.NEVER
     acknowledges = agreement.profile.response_acknowledges or _carries_acknowledgment(message)
+    if acknowledges:
+        acknowledges = evidence.take_proof(txn, ground, entry, message.acknowledgment, heard)
     if is_news and acknowledges:
         detail = f"on the business response {message.message_id}"
         work.append(MessageWork(entry.message_id, AckReceived(detail, is_from_to_party=True)))
@@ -180,8 +216,9 @@ def is_acknowledged_by_partner(signal: Acknowledgment, agreement: Agreement) -> 
     that the application has the message, so only the To Party can give it, whoever brings it.
     """
     if signal.element is None:
-        # The next MSH speaks for its hop only (R-32).
-        return signal.next_element is None
+        # The next MSH speaks for its hop only, and only if it was asked (R-32).
+        was_asked = agreement.cpa.ack_actor is not AckActor.TO_PARTY_MSH
+        return signal.next_element is None or was_asked
     if agreement.terms.intermediary is Intermediary.ACCEPT and not signal.is_receipt:
         return True
     return _are_names_of_partner(signal.element.from_ids, agreement)
@@ -211,12 +248,15 @@ def error_received(entry: ErrorEntry) -> ErrorReceived:
 
 
 def _are_names_of_partner(parties: Sequence[PartyId], agreement: Agreement) -> bool:
-    """Whether each is one of the partner's PartyIds, or a URI of its MSH."""
-    for name in map(str, parties):
-        is_uri = name in (agreement.receiver_uri, agreement.send_to)
-        if not is_uri and all(name != str(party) for party in agreement.their_ids):
-            return False
-    return True
+    """Whether each is one of the partner's PartyIds, or a URI of its MSH.
+
+    Some products write one fixed type into their signals, so an agreement may ask for the values
+    alone; whose caller it is, is asked as ever (IR-26).
+    """
+    theirs = set(map(str, agreement.their_ids)) | {agreement.receiver_uri, agreement.send_to}
+    values = {one.value for one in agreement.their_ids}
+    is_lenient = agreement.cpa.has_lenient_signal_parties
+    return all(str(one) in theirs or (is_lenient and one.value in values) for one in parties)
 
 
 def _name_on_wire(snapshot: Snapshot, entry: OutboundEntry, agreement: Agreement) -> str:

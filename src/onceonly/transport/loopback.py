@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from onceonly.message.word import Word
 from onceonly.transport.http.limits import MIB
-from onceonly.transport.http.outcome import named, outcome_of, words_of
+from onceonly.transport.http.outcome import may_hold_fault, named, outcome_of, words_of
 from onceonly.transport.incoming_body import IncomingBody
 from onceonly.transport.outgoing_body import check_size
 from onceonly.transport.transport import (
@@ -218,8 +218,9 @@ def _judge(answer: Answer | None, outgoing: Outgoing) -> Transmission:
         said = words_of(status, "", error_name=name, reason=answer.reason or "", location="")
     else:
         said = named(name, answer.reason or "")
-        if answer.body and outgoing.take_reply is not None:
-            outgoing.take_reply(kind, answer.body)
+    is_wanted = outcome is Outcome.ACCEPTED or may_hold_fault(status, kind)
+    if is_wanted and answer.body and outgoing.take_reply is not None:
+        outgoing.take_reply(status, kind, answer.body)
     return Transmission(outcome, bytes_left=True, status_code=status, detail=said)
 
 

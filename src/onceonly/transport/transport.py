@@ -43,8 +43,11 @@ class Body(Protocol):
         ...
 
 
-TakeReply = Callable[[str, bytes], None]
-"""Takes Content-Type and body of a package that came back in an answer."""
+TakeReply = Callable[[int, str, bytes], None]
+"""Takes status, Content-Type and body of an answer that has a body."""
+
+Headers = tuple[tuple[str, str], ...]
+"""Names and values of headers that a profile adds to those of the transport, such as SOAPAction."""
 
 
 class Outgoing(Word):
@@ -57,12 +60,14 @@ class Outgoing(Word):
     message_id: str = ""
     """MessageId of the package, for transports whose envelope names what it carries."""
     take_reply: TakeReply | None = None
-    """Called with Content-Type and body of the answer, at most once and before `send` returns, if
-    the agreement lets a package come back in it (syncReplyMode). If it is None, a body in the
-    answer is read and thrown away."""
+    """Called with status, Content-Type and body of the answer, at most once and before `send`
+    returns, if a package may come back in it: of a status 2xx, or of 4xx and 5xx in text/xml, which
+    may be a SOAP Fault. If it is None, a body in the answer is read and thrown away."""
     leaves_once: bool = False
     """No other transmission follows this one, whatever its outcome (AtMostOnce, BestEffort): a
     transport that keeps connections uses a new one (R-38)."""
+    headers: Headers = ()
+    """For transports whose messages have headers (HTTP, mail); a broker's go without them."""
 
 
 class Request(Word):
@@ -93,6 +98,8 @@ class Answer(Word):
     body: bytes | None = None
     reason: str | None = None
     """A sentence for people in addition to `error`: what was seen, and what was expected."""
+    headers: Headers = ()
+    """For HTTP only."""
 
 
 Receive = Callable[[Request, AsyncIterator[bytes]], Awaitable[Answer]]

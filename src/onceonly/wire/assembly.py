@@ -37,7 +37,7 @@ from onceonly.wire.xml import Element, parse
 if TYPE_CHECKING:
     from hashlib import _Hash as Hash
 
-_NOTHING_SAID: Final = Reference()
+NOTHING_SAID: Final = Reference()
 
 
 class Frame(Word):
@@ -149,6 +149,7 @@ class Assembly:
             self._dropped,
             document.signature,
             self._digests,
+            self._root if isinstance(document.signature, Signature) else None,
         )
 
     def _as_cut(self, events: Iterator[PartEvent]) -> Iterator[PartEvent]:
@@ -257,6 +258,7 @@ class Assembly:
                 ErrorCode.MIME_PROBLEM,
                 "a part that the Manifest does not name; expected is one of"
                 f" {quoted(', '.join(document.labels) or 'no payload at all')}",
+                location="//SOAP:Body/eb:Manifest",
             )
         if reference in self._documents:
             raise RemoteError(
@@ -322,20 +324,23 @@ class Assembly:
         if SHA256 in self._wanted:
             digests[SHA256] = bytes.fromhex(digest)
         named = self._names[content_id]
-        said = document.references.get(named, _NOTHING_SAID)
-        self._payloads.append(
-            Payload(
-                content_id,
-                carried_type(content_type),
-                size_bytes,
-                digest,
-                document.labels[named],
-                said.reference_id,
-                said.role,
-                said.description,
-                said.schemas,
-            )
+        payload = Payload(
+            content_id, carried_type(content_type), size_bytes, digest, document.labels[named]
         )
+        self._payloads.append(described(payload, document.references.get(named, NOTHING_SAID)))
+
+
+def described(payload: Payload, said: Reference) -> Payload:
+    """The payload with what the Manifest says of it beside its label."""
+    if said == NOTHING_SAID:
+        return payload
+    return changed(
+        payload,
+        reference_id=said.reference_id,
+        role=said.role,
+        description=said.description,
+        schemas=said.schemas,
+    )
 
 
 def _wanted_of(

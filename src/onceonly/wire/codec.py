@@ -5,12 +5,13 @@ all of them, and so is who asks: `envelope`, which finds the codec in the `regis
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from onceonly.message.message import Payload, RoutingHeader
+from onceonly.message.message import Payload, RoutingHeader, SignedReference
 from onceonly.message.profile import Profile
 from onceonly.message.signals import SoapFault
+from onceonly.message.word import Word
 from onceonly.wire import names
 from onceonly.wire.document import About, Content, Document
 from onceonly.wire.limits import Limits
@@ -67,10 +68,20 @@ class Codec:
     sign: Callable[[str, tuple[Payload, ...], EnvelopeSigning], str] | None = None
     """The document of `write` with a signature over it and these payloads. None: the form has no
     signatures."""
+    references_over: Callable[[bytes, tuple[Payload, ...]], tuple[SignedReference, ...]] | None = (
+        None
+    )
+    """What an acknowledgement has to say of a document without a signature, and of its payloads."""
     leaf: re.Pattern[str] | None = None
     """Finds the texts of a document that may be another in the next one of its layout
     (`template.leaf_pattern`): all but those by which `read` tells what the document is. Without it
     each document is read the long way."""
+    said_twice: frozenset[str] = frozenset()
+    """Leaves of which a document may have two that must say the same, by the name of the element
+    without its prefix."""
+    read_as: Callable[[Word], Mapping[str, Callable[[str], object]]] = lambda _: {}
+    """What reads the text of a slot for a field of this word, where this form reads it in another
+    way than the others (`template`), or where they do not have the field."""
 
     @property
     def has_faults(self) -> bool:

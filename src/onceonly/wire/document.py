@@ -3,12 +3,13 @@
 from typing import Protocol
 
 from onceonly.message.identity import PartyId
-from onceonly.message.message import Message, RoutingHeader, SchemaLocation
+from onceonly.message.message import Message, RoutingHeader, SchemaLocation, SyncReplyMode
 from onceonly.message.profile import Profile
 from onceonly.message.signals import Acknowledgment, ErrorEntry, ErrorSignal, Inquiry, Signal
 from onceonly.message.word import Word, field
 from onceonly.wire import names
 from onceonly.wire.signature import Signature, UnreadableSignature
+from onceonly.wire.xml import Element
 
 Content = Message | Signal
 """What a package is: a business message or one of the signals."""
@@ -71,6 +72,8 @@ class Envelope(Word):
     """As in `Document`."""
     part_digests: dict[str, dict[str, bytes]] = field(default_factory=dict)
     """Of each part that the signature names, by Content-ID and method, its digests."""
+    root: Element | None = None
+    """The document as a tree, if it has a signature, which is verified with it."""
 
 
 class About(Word):
@@ -91,6 +94,8 @@ class About(Word):
     profile: Profile | None = None
     ref_to_message_id: str | None = None
     """The message that it answers; for a signal, the message that it is about."""
+    wants_sync_reply: bool = False
+    """Its sender waits for the answer in that of the transport (`ebms-2.0`, SyncReply)."""
 
 
 def about(document: Document) -> About:
@@ -109,7 +114,16 @@ def about(document: Document) -> About:
         None if hop is None else hop.error_uri,
         document.profile,
         header.ref_to_message_id,
+        _wants_sync_reply(content, document.profile),
     )
+
+
+def _wants_sync_reply(content: Content, profile: Profile) -> bool:
+    if not isinstance(content, Message):
+        return content.header.wants_sync_reply
+    # Where a header says what it wants in the answer, errors have an address of their own.
+    is_asked = content.sync_reply_mode not in (None, SyncReplyMode.NONE)
+    return is_asked and not profile.header_names_semantics
 
 
 def message_type_of(content: Content) -> str:

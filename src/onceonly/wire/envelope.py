@@ -21,7 +21,7 @@ from onceonly.message.profile import Profile
 from onceonly.message.signals import SoapFault
 from onceonly.message.word import changed
 from onceonly.wire import header, names
-from onceonly.wire.assembly import Assembly, Frame, Takers, find_declared
+from onceonly.wire.assembly import Assembly, Frame, Takers, described, find_declared
 from onceonly.wire.codec import Codec
 from onceonly.wire.document import About, Content, Document, Envelope, PayloadSink, about
 from onceonly.wire.limits import DEFAULT, Limits
@@ -40,7 +40,6 @@ from onceonly.wire.registry import (
     codecs,
     fault_of,
     find_by_type,
-    find_by_version,
     has_short_way,
 )
 from onceonly.wire.signature import EnvelopeSigning
@@ -81,7 +80,7 @@ def boundary_for(token: str) -> str:
     return f"=_onceonly_{token}"
 
 
-def encode(
+def encode(  # noqa: PLR0913 - because each says something else of the frame
     content: Content,
     routing: RoutingHeader,
     *,
@@ -89,12 +88,14 @@ def encode(
     boundary: str,
     root_content_id: str,
     signing: EnvelopeSigning | None = None,
+    is_always_framed: bool = False,
 ) -> Package:
     """The package that carries `content` over one hop. Pure: same values give the same bytes.
 
     The payload bytes belong between the segments; `boundary` must not occur in them
-    (`boundary_for`). Timestamps are cut to milliseconds. Raises `LocalError`: InvalidText for text
-    that the wire cannot carry, SemanticsNotOnWire, ReservedService.
+    (`boundary_for`). A document without payloads has a MIME frame if its form has no other way, or
+    with `is_always_framed`. Timestamps are cut to milliseconds. Raises `LocalError`: InvalidText
+    for text that the wire cannot carry, SemanticsNotOnWire, ReservedService.
     """
     codec = codec_of(profile)
     text = codec.write(content, routing)
@@ -103,7 +104,7 @@ def encode(
         assert codec.sign is not None, "the profile has no signatures"
         text = codec.sign(text, payloads, signing)
     document = text.encode()
-    if codec.stands_alone and not payloads:
+    if codec.stands_alone and not payloads and not is_always_framed:
         return Package(_types_of(codec, codec.charset)[0], (document,))
     # No line of the document begins with two hyphens, so the boundary cannot occur in it.
     return _package(
@@ -235,10 +236,10 @@ class Decoder:
     `admit` is called once, when the header was read and before the first sink is opened; what it
     raises leaves `feed` or `finish` (ruling R-45: nothing is kept for who is not admitted).
 
-    A package that comes in one piece has a short way, if it is plain (`whole`), its document is
-    like one that was read before (`template`), and its parts are just those that are named there.
-    Every other one, and whatever is to be refused, goes the long way (`assembly`). A property test
-    holds both to the same answer.
+    A package that comes in one piece has a short way, if it is plain (`whole`) or has no frame, its
+    document is like one that was read before (`template`), and its parts are just those that are
+    named there. Every other one, and whatever is to be refused, goes the long way (`assembly`). A
+    property test holds both to the same answer.
     """
 
     def __init__(
@@ -252,13 +253,15 @@ class Decoder:
         self._limits = limits
         self._open_sink = open_sink
         self._admit = admit
-        boundary, self._start, self._version, header_type = read_package_type(content_type, limits)
+        boundary, self._start, version, header_type = read_package_type(content_type, limits)
         self._frame = content_type, boundary, self._start, header_type
-        self._declared = find_declared(header_type, self._version)
+        self._declared = find_declared(header_type, version)
         if boundary is not None:
             check_boundary(boundary, fault_of(self._declared))
-        self._boundary = boundary if has_short_way(self._declared) else None
-        """None where no package has a short way."""
+        self._has_short_way = has_short_way(self._declared)
+        self._boundary = boundary
+        self._unframed: bytes | None = None
+        """A document without a frame that came in one piece; more of it may come."""
         self.is_admitted = False
         """Whether the header was read, and `admit` let it pass."""
         self._document: Document | None = None
@@ -284,6 +287,9 @@ class Decoder:
 
     def finish(self) -> Envelope:
         """The whole package, once every piece was fed. Raises `RemoteError`."""
+        if self._unframed is not None:
+            head = PartHead(self._frame[0], None, "binary")
+            self._read_parts([(head, self._unframed)], len(self._unframed))
         return self._long_way().finish() if self._envelope is None else self._envelope
 
     def _long_way(self) -> Assembly:
@@ -294,22 +300,32 @@ class Decoder:
                 self._limits,
                 Takers(self._open_sink, self._let_in),
             )
-            if self._document is not None:
+            begun, self._unframed = self._unframed, None
+            if begun is not None:
+                self._assembly.feed(begun)
+            elif self._document is not None:
                 self._assembly.skip(self._whole_bytes)
         return self._assembly
 
     def _read_whole(self, data: bytes) -> bool:
         """Read all of a package by the short way, or nothing. Raises what `admit` raises."""
+        if not self._has_short_way:
+            return False
         if self._boundary is None:
-            return False
+            if self._unframed is not None or len(data) > self._limits.package_bytes_max:
+                return False
+            self._unframed = bytes(data)
+            return True
         parts = find_parts(data, self._boundary, self._limits)
-        if parts is None:
-            return False
+        return parts is not None and self._read_parts(parts, len(data))
+
+    def _read_parts(self, parts: list[Part], size_bytes: int) -> bool:
+        """Read a package with these parts by the short way, or nothing of it."""
         (root, text), *payload_parts = parts
         document = self._find_document(root, text)
         if document is None or not _are_named(document.labels, root, payload_parts):
             return False
-        self._document, self._whole_bytes = document, len(data)
+        self._document, self._whole_bytes = document, size_bytes
         self._let_in(document)
         payloads: list[Payload] = []
         sinks: list[PayloadSink] = []
@@ -322,11 +338,16 @@ class Decoder:
             assert head.content_id is not None, "it is named in the Manifest"
             label = document.labels[head.content_id]
             content_type = carried_type(head.content_type)
-            payloads.append(Payload(head.content_id, content_type, size_bytes, digest, label))
+            payload = Payload(head.content_id, content_type, size_bytes, digest, label)
+            if document.references:
+                payload = described(payload, document.references[head.content_id])
+            payloads.append(payload)
         content = document.content
         if isinstance(content, Message) and payloads:
             content = changed(content, payloads=tuple(payloads))
-        self._envelope = Envelope(content, document.routing, document.profile, text, tuple(sinks))
+        self._envelope = Envelope(
+            content, document.routing, document.profile, text, tuple(sinks), document.warnings
+        )
         return True
 
     def _let_in(self, document: Document) -> None:
@@ -335,15 +356,16 @@ class Decoder:
 
     def _find_document(self, root: PartHead, text: bytes) -> Document | None:
         """The document of a header part of which the package says nothing else than it does."""
-        known = find_header_type(root.content_type, self._limits)
+        known = find_header_type(root.content_type, self._frame[3], self._limits)
         if known is None or self._start not in (None, root.content_id):
             return None
-        charset, version = known
-        declared = self._declared
-        if version is not None and version != self._version:
-            if declared is not None:
-                return None
-            declared = find_by_version(version)
+        charset, version, header_type = known
+        try:
+            declared = find_declared(header_type, version) or self._declared
+        except RemoteError:
+            return None
+        if self._declared not in (None, declared):
+            return None
         return header.find(text, charset, declared, self._limits)
 
 

@@ -15,6 +15,8 @@ document, and names what is wrong:
 * Each slot is one value, known by name, and the same code checks it as on the long way.
 * Words that say what the document is are no slots (`Codec.leaf`). If the text of a slot does not
   appear in the result, or appears changed, there is no template.
+* Two slots that must say the same (`Codec.said_twice`) have one text in the made-up documents, and
+  a later document in which they differ is left to the long way.
 
 A property test compares both ways for each profile.
 
@@ -42,6 +44,7 @@ from onceonly.wire.document import Document
 from onceonly.wire.fields import checked_document_id, checked_sequence_number, checked_uri
 from onceonly.wire.limits import Limits
 from onceonly.wire.timestamp import read_timestamp
+from onceonly.wire.xml import WHITE_SPACE
 
 TEMPLATES_MAX: Final = 128
 """Most layouts that are kept: a product has about two for each profile, for messages and for
@@ -68,13 +71,16 @@ _PASSING: Final = frozenset(
         "timestamp_at",
         "time_to_live_at",
         "sequence_number",
+        "number",
+        "description",
     }
 )
 """Fields that differ from message to message; all others of an agreement last."""
 
 _TEXT = "[ -%'-;=?-~]"
 _QUOTED = "[ !#-%'-;=?-~]"
-# In rm-2001 references to payloads and their titles are attributes, before the first leaf.
+# References to payloads and their titles are attributes: in rm-2001 before the first leaf, in
+# ebms-2.0 after the last one.
 _REFERENCE = re.compile(f'(="cid:|:title=")({_QUOTED}++)(?=")')
 _REFERENCE_MARK = '="cid:'
 
@@ -94,7 +100,8 @@ class Templates:
 
     def __init__(self) -> None:
         self._known: dict[_Key, _Template] = {}
-        self._seen: dict[int, None] = {}
+        self._seen: dict[int, bool] = {}
+        """The layouts that were seen, and whether they can have no template."""
 
     def find(
         self, document: bytes, charset: str | None, codec: Codec, limits: Limits
@@ -125,16 +132,20 @@ class Templates:
             return
         key, values = cut
         sighting = hash(key)
-        if sighting not in self._seen:
+        has_none = self._seen.get(sighting)
+        if has_none is None:
             if len(self._seen) >= SIGHTINGS_MAX:
                 del self._seen[next(iter(self._seen))]
-            self._seen[sighting] = None
+            self._seen[sighting] = False
+        if has_none is not False:
+            return
+        template = _template_of(document, values, codec, read)
+        if template is None:
+            self._seen[sighting] = True  # To find it out took two more readings.
             return
         del self._seen[sighting]
-        template = _template_of(document, values, codec, read)
-        if template is not None:
-            self._forget_one()
-            self._known[key] = template
+        self._forget_one()
+        self._known[key] = template
 
     def _forget_one(self) -> None:
         """If there are `TEMPLATES_MAX`, drop the oldest that was not used since its last look."""
@@ -153,13 +164,17 @@ class _NoTemplateError(Exception):
 class _Template:
     """Reads the documents of one layout."""
 
-    def __init__(self, document: Document, marks: tuple[str, ...]) -> None:
-        """`document` is what one says that has `marks` in its slots."""
+    def __init__(
+        self, document: Document, marks: tuple[str, ...], twins: tuple[int, ...], codec: Codec
+    ) -> None:
+        """`document` is what one says that has `marks` in its slots (`_twins_of`)."""
+        if document.signature is not None:
+            raise _NoTemplateError  # It is verified over the bytes of the document.
         slots = _slots_of(marks)
         used: list[int] = []
         self.is_used = False
         self._words = document.content, *document.routing
-        parts = [_parts_of(word, slots, used) for word in self._words]
+        parts = [_parts_of(word, slots, used, codec) for word in self._words]
         places: list[int] = []
         self._lasting = [_lasting_of(one, places) for one in parts]
         self._passing = [_passing_of(one) for one in parts]
@@ -170,12 +185,18 @@ class _Template:
             for reference, label in document.labels.items()
         ]
         self._profile = document.profile
-        if sorted(used) != list(range(len(marks))):
+        self._said = tuple(document.references.values())
+        self._warnings = document.warnings
+        self._twins = [(at, first) for at, first in enumerate(twins) if at != first]
+        if {twins[at] for at in used} != set(twins):
             raise _NoTemplateError
 
     def find(self, values: tuple[str, ...]) -> Document | None:
         """The document with these values in its slots; None where one of them is refused."""
         labels: dict[str, str] = {}
+        for later, first in self._twins:
+            if values[later] != values[first]:
+                return None
         try:
             for scheme, reference, label, at in self._references:
                 content_id = checked_document_id(scheme + values[reference], labels)
@@ -184,7 +205,8 @@ class _Template:
             content, *hops = map(_made, lasting, self._passing, repeat(values))
         except RemoteError:
             return None
-        return Document(content, tuple(hops), labels, self._profile)
+        references = dict(zip(labels, self._said, strict=True)) if self._said else {}
+        return Document(content, tuple(hops), labels, self._profile, references, self._warnings)
 
     def with_lasting(self, texts: tuple[str, ...]) -> list[Any]:
         """The content and the hops with these in the fields that last. Raises `RemoteError`."""
@@ -202,12 +224,13 @@ def _template_of(
 ) -> _Template | None:
     if len(values) > SLOTS_MAX:
         return None
-    marks, others = _marks(values, 1), _marks(values, 2)
+    twins = _twins_of(document, values, codec)
+    marks, others = _marks(values, twins, 1), _marks(values, twins, 2)
     try:
         made_up = read(_refilled(document, codec, marks))
         if not isinstance(made_up.content, Message | Acknowledgment):
             return None  # They are rare; their layouts would displace those of frequent ones.
-        template = _Template(made_up, marks)
+        template = _Template(made_up, marks, twins, codec)
         # A text of the peer that only looks like a mark is not one in the second series.
         is_right = template.find(others) == read(_refilled(document, codec, others))
     except (RemoteError, _NoTemplateError):
@@ -225,36 +248,59 @@ def _cut(
     if codec.leaf is None or len(document) > min(LENGTH_MAX, limits.header_bytes_max):
         return None
     try:
-        named, pieces = _split(document.decode(), codec.leaf)
+        first, pieces, last = _split(document.decode(), codec.leaf)
     except UnicodeDecodeError:
         return None
-    values = (*named[2::3], *pieces[1::2])
-    del named[2::3]
-    return (tuple(named), tuple(pieces[2::2]), charset, codec, limits), values
+    values = (*first[2::3], *pieces[1::2], *last[2::3])
+    del first[2::3], last[2::3]
+    layout = tuple(first), tuple(pieces[2:-1:2]), tuple(last)
+    return (layout, charset, codec, limits), values
 
 
-def _split(text: str, leaf: re.Pattern[str]) -> tuple[list[str], list[str]]:
-    """The text before the first leaf, cut by `_REFERENCE`, and the rest, cut by `leaf`."""
+def _split(text: str, leaf: re.Pattern[str]) -> tuple[list[str], list[str], list[str]]:
+    """What stands before the first leaf, all of it cut by `leaf`, and what follows the last leaf.
+
+    The first and the last list are cut by `_REFERENCE`; the last one is empty without a leaf.
+    """
     pieces = leaf.split(text)
     first = pieces[0]
-    return _REFERENCE.split(first) if _REFERENCE_MARK in first else [first], pieces
+    before = _REFERENCE.split(first) if _REFERENCE_MARK in first else [first]
+    if len(pieces) == 1:
+        return before, pieces, []
+    last = pieces[-1]
+    return before, pieces, _REFERENCE.split(last) if _REFERENCE_MARK in last else [last]
 
 
 def _refilled(document: bytes, codec: Codec, values: tuple[str, ...]) -> bytes:
     """The document with these texts in its slots."""
     assert codec.leaf is not None, "it was cut by it"
-    named, pieces = _split(document.decode(), codec.leaf)
-    references = len(named) // 3
-    named[2::3], pieces[1::2] = values[:references], values[references:]
-    text = "".join(named)
+    first, pieces, last = _split(document.decode(), codec.leaf)
+    before, leaves = len(first) // 3, len(pieces) // 2
+    first[2::3], last[2::3] = values[:before], values[before + leaves :]
+    pieces[1::2], pieces[-1:] = values[before : before + leaves], ["".join(last)] if last else []
+    text = "".join(first)
     for value, constant in zip(pieces[1::2], pieces[2::2], strict=True):
         text += f">{value}</{constant}"
     return text.encode()
 
 
-def _marks(values: tuple[str, ...], series: int) -> tuple[str, ...]:
-    """A text for each slot that stands in no other one, and is of the same sort as its value."""
-    return tuple(_mark(value, series, at) for at, value in enumerate(values))
+def _twins_of(document: bytes, values: tuple[str, ...], codec: Codec) -> tuple[int, ...]:
+    """For each slot the first one that must say the same; that is itself for nearly all."""
+    assert codec.leaf is not None, "it was cut by it"
+    first, pieces, _ = _split(document.decode(), codec.leaf)
+    twins = list(range(len(values)))
+    seen: dict[tuple[str, str], int] = {}
+    for at, constant in enumerate(pieces[2::2], len(first) // 3):
+        name = constant.partition(">")[0].rpartition(":")[2].strip(WHITE_SPACE)
+        if name in codec.said_twice:
+            # Where they differ in a document that was read, they need not be the same.
+            twins[at] = seen.setdefault((name, values[at]), at)
+    return tuple(twins)
+
+
+def _marks(values: tuple[str, ...], twins: tuple[int, ...], series: int) -> tuple[str, ...]:
+    """A text for each slot and its twins that stands in no other one, and is of the same sort."""
+    return tuple(_mark(values[at], series, at) for at in twins)
 
 
 def _mark(value: str, series: int, at: int) -> str:
@@ -312,18 +358,22 @@ _READ_AS: Final[Mapping[str, Callable[[str], object]]] = {
     "error_uri": _uri,
     "sequence_number": checked_sequence_number,
 }
-"""The function that reads a slot, for each field that a slot can fill, except the parties."""
+"""The function that reads a slot, for each field that a slot can fill in every form, except the
+parties; `Codec.read_as` has the others."""
 
 
-def _parts_of(word: Word, slots: Mapping[object, int], used: list[int]) -> list[_Part]:
+def _parts_of(
+    word: Word, slots: Mapping[object, int], used: list[int], codec: Codec
+) -> list[_Part]:
     """The fields of `word` that slots fill; those slots are added to `used`."""
+    read_as = {**_READ_AS, **codec.read_as(word)}
     parts: list[_Part] = []
     for name in word.__struct_fields__:
         value = getattr(word, name)
         if isinstance(value, Word):
-            parts.append((name, None, _parts_of(value, slots, used)))
+            parts.append((name, None, _parts_of(value, slots, used, codec)))
             continue
-        read = _READ_AS.get(name)
+        read = read_as.get(name)
         if isinstance(value, tuple) and len(value) == 1 and isinstance(value[0], PartyId):
             read, value = partial(_party, value[0].type), value[0].value
         if type(value) in (str, int) and read is not None and value in slots:

@@ -11,9 +11,9 @@ from functools import lru_cache
 from typing import Final
 
 from onceonly.message.errors import RemoteError
-from onceonly.wire import names
 from onceonly.wire.limits import Limits
 from onceonly.wire.mime import PLAIN_HEAD, PartHead, find_known_head, part_media_type
+from onceonly.wire.registry import forget_with, has_header_type
 
 Part = tuple[PartHead, bytes]
 """The head of a part, and its bytes."""
@@ -53,12 +53,21 @@ def find_parts(package: bytes, boundary: str, limits: Limits) -> list[Part] | No
 
 
 @lru_cache(maxsize=64)
-def find_header_type(content_type: str, limits: Limits) -> tuple[str | None, str | None] | None:
-    """The charset and the version of the header part of this type; None where it is none."""
+def find_header_type(
+    content_type: str, header_type: str | None, limits: Limits
+) -> tuple[str | None, str | None, str] | None:
+    """The charset and the version of the header part of this type, and its media type.
+
+    None where it is not the header of a package that says `header_type` of it.
+    """
     try:
         media_type = part_media_type(content_type, limits)
     except RemoteError:
         return None
-    if media_type.essence != names.HEADER_TYPE:
+    essence, parameters = media_type.essence, media_type.parameters
+    if essence != header_type and (header_type is not None or not has_header_type(essence)):
         return None
-    return media_type.parameters.get("charset"), media_type.parameters.get("version")
+    return parameters.get("charset"), parameters.get("version"), essence
+
+
+forget_with(find_header_type.cache_clear)

@@ -418,8 +418,9 @@ UNTOLD = (
         "A Ping leaves a row, and no Pong.",
         Edit(
             "gateway/incoming/inquiries.py",
-            "        self._tasks.start(self._send(asked, Reply(is_accepted=is_available)))\n",
-            "        assert is_available in (True, False)\n",
+            "        self._tasks.start(self._send(asked, reply))\n",
+            "        if content.kind is not InquiryKind.PING:\n"
+            "            self._tasks.start(self._send(asked, reply))\n",
         ),
     ),
     Mutant(

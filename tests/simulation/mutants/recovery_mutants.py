@@ -169,7 +169,7 @@ MUTANTS = (
         Edit(
             "steps/reports.py",
             """\
-        and is_from_partner(report.header, agreement)
+        and is_from_partner(header, agreement)
 """,
             "",
         ),
@@ -263,13 +263,13 @@ MUTANTS = (
         Edit(
             "gateway/incoming/inquiries.py",
             """\
-        reply = await self._desk.transact(lambda txn, ground: answer(txn, ground, asked))
-        self._tasks.start(self._send(asked, reply))
+            reply = await self._desk.transact(lambda txn, ground: answer(txn, ground, asked))
 """,
             """\
-        await self._desk.transact(
-            lambda txn, ground: self._tasks.start(self._send(asked, answer(txn, ground, asked)))
-        )
+            await self._desk.transact(
+                lambda txn, ground: self._tasks.start(self._send(asked, answer(txn, ground, asked)))
+            )
+            return TAKEN
 """,
         ),
     ),

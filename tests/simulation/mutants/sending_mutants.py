@@ -176,6 +176,11 @@ WAITS = (
             # A payload could not be read for now; it is not known whether bytes left.
             transmission = Transmission(Outcome.UNKNOWN, bytes_left=True, detail=str(full))
         self.failpoints.reach("after-transmit")
+        fault = reply.find_fault() if reply and agreement.profile.reads_every_answer else None
+        if fault is not None:
+            await self._take_fault(departure, transmission, fault)
+            return
+        self._fault_runs.taken(agreement)
         await self._tell(MessageWork(message_id, Transmitted(departure.attempt, transmission)))
 """,
             """\
@@ -189,6 +194,11 @@ WAITS = (
             # A payload could not be read for now; it is not known whether bytes left.
             transmission = Transmission(Outcome.UNKNOWN, bytes_left=True, detail=str(full))
         self.failpoints.reach("after-transmit")
+        fault = reply.find_fault() if reply and agreement.profile.reads_every_answer else None
+        if fault is not None:
+            await self._take_fault(departure, transmission, fault)
+            return
+        self._fault_runs.taken(agreement)
         work = MessageWork(message_id, Transmitted(departure.attempt, transmission))
         await self.persist(lambda txn, _: taking_up.tell(txn, began, work))
 """,
@@ -215,16 +225,17 @@ WAITS = (
         Edit(
             "protocol/transmitting.py",
             """\
-    return changed(state, due_ns=schedule.response_due_ns(state.attempt, now, terms)), ()
+    due_ns = schedule.response_due_ns(state.attempt, now, terms)
+    return changed(state, due_ns=schedule.put_off_ns(due_ns, sent.retry_after_s, now)), ()
 
 
-def _was_all\
+def wait_anew\
 """,
             """\
     return state, ()
 
 
-def _was_all\
+def wait_anew\
 """,
         ),
     ),

@@ -22,6 +22,11 @@ TOY = Profile(
     has_order=False,
     has_receipts=False,
     has_failure_notices=False,
+    has_signatures=False,
     has_accepting_intermediaries=False,
+    reads_every_answer=False,
+    answers_at_once=False,
+    soap_action=None,
+    signal_service="",
 )
 EDITION, EDITION_ATTRIBUTE = "7.0", "edition"

@@ -68,10 +68,14 @@ def der(kind: str = "rsa-2048", name: str = "signer") -> bytes:
 
 
 def signing(
-    kind: str = "rsa-2048", method: str = RSA_SHA256, *, is_exclusive: bool = False
+    kind: str = "rsa-2048",
+    method: str = RSA_SHA256,
+    *,
+    is_exclusive: bool = False,
+    name: str = "signer",
 ) -> EnvelopeSigning:
     """How the samples are signed."""
-    signer = signer_of(key(kind), certificate(kind), method)
+    signer = signer_of(key(kind, name), certificate(kind, name), method)
     return EnvelopeSigning(signer=signer, is_exclusive=is_exclusive)
 
 

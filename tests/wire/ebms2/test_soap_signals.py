@@ -381,7 +381,7 @@ def _feed(decoder: Decoder, data: bytes) -> None:
 @pytest.mark.parametrize(
     ("document", "known"),
     [
-        (with_block(ORDER_BLOCK + SYNC_REPLY), KNOWN),
+        (with_block(ORDER_BLOCK + SYNC_REPLY), changed(KNOWN, wants_sync_reply=True)),
         (edited((SERVICE, "")), changed(KNOWN, message_type=None)),
         (edited((ID, ID * 2)), changed(KNOWN, message_id=None)),
         (edited((FROM_ID, "<eb:PartyId>1</eb:PartyId>")), changed(KNOWN, from_ids=())),

@@ -1,5 +1,6 @@
 """Calls about what was sent: payloads and header documents of outbound messages."""
 
+from base64 import b64encode
 from collections.abc import AsyncIterator
 
 from starlette.responses import StreamingResponse
@@ -11,7 +12,9 @@ from onceonly.api.sent import SentPayloadPath
 from onceonly.gateway.api.answers import Answer, Bytes, Json, sendable_type
 from onceonly.gateway.api.served import Served
 from onceonly.gateway.api.serving import Asked, serves
+from onceonly.gateway.shapes import text_of
 from onceonly.store.contract.entries import StoredPayload
+from onceonly.store.contract.evidence import KeptEnvelope
 from onceonly.store.spool import Spool
 
 
@@ -41,6 +44,29 @@ class SentCalls:
                 elements=tuple(found.elements()),
             )
         )
+
+    @serves(watching.GET_EVIDENCE)
+    def get_evidence(
+        self, asked: Asked[MessagePath, Nothing, Nothing]
+    ) -> Answer[sent.MessageEvidence]:
+        """The signed envelopes that are kept about a message."""
+        message_id = asked.path.message_id
+        found = self._served.sent.evidence(message_id)
+        envelopes = tuple(map(_proof, found))
+        return Json(sent.MessageEvidence(message_id=message_id, envelopes=envelopes))
+
+
+def _proof(one: KeptEnvelope) -> sent.KeptProof:
+    return sent.KeptProof(
+        kind=one.kind.value,
+        from_party=one.from_party,
+        to_party=one.to_party,
+        content_type=one.content_type,
+        document=b64encode(one.document).decode(),
+        signer=one.signer,
+        verified_at=text_of(one.verified_at),
+        keep_until=text_of(one.keep_until_at),
+    )
 
 
 def payload_answer(stored: StoredPayload, spool: Spool) -> Bytes | StreamingResponse:

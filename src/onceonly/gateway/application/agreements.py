@@ -10,7 +10,7 @@ from typing import Any, Final
 from onceonly.api import agreements as api
 from onceonly.api.certificates import UsedCertificate
 from onceonly.api.fields import NUMBER_MAX
-from onceonly.gateway.agreement_findings import findings_of
+from onceonly.gateway.agreement_findings import findings_in_time, findings_of
 from onceonly.gateway.agreement_words import directions_of, longest_of, words_of
 from onceonly.gateway.application.certificates import used_certificates
 from onceonly.gateway.caller import Caller
@@ -121,7 +121,10 @@ class KnownAgreements:
                 for direction, what, address in directions_of(one, self._desk.house.uris)
             ),
             certificates=tuple(self._certificates_of(agreement_id, caller)),
-            checks=tuple(findings_of(self._running, one)),
+            checks=(
+                *findings_of(self._running, one),
+                *findings_in_time(one, self._desk.clock.at()),
+            ),
             terms=tuple(_terms(effective(one, table), places)),
             is_cut=is_cut,
         )

@@ -48,6 +48,9 @@ def files_of(running: Configuration) -> Iterator[UsedFile]:
             yield UsedFile(tls.certificate, _OWN, f"{table} certificate: {own}")
         if tls is not None and tls.trusted is not None:
             yield UsedFile(tls.trusted, _TRUSTED, f"{table} trusted: {trusted}")
+    for identity in running.identities:
+        what = f"[[identity]] {identity.id}: in our signatures"
+        yield UsedFile(identity.certificate, _OWN, what)
     others = [(f"[[webhook]] {one.id}", one.trusted) for one in running.webhooks]
     others += [(f"[[alert]] {one.id}", one.trusted) for one in running.alerts]
     for named, file in others:

@@ -15,6 +15,8 @@ from onceonly.protocol.outlook import Outlook, outlook
 from onceonly.steps.ground import Ground
 from onceonly.steps.operating import WayOn, find_way_on
 from onceonly.store.contract.entries import StoredPayload
+from onceonly.store.contract.evidence import KeptEnvelope
+from onceonly.wire.evidence import document_of
 from onceonly.wire.limits import DEFAULT
 from onceonly.wire.xml import Element, in_utf_8, parse
 
@@ -69,11 +71,18 @@ class SentMessages:
         except KeyError:
             text = f"message {message_id!r} waits for its turn, and has no header document yet"
             raise LocalError("NotFound", text) from None
-        # Our own writing: a delimiter line, the head of the part, a blank line, the document, and
-        # the next delimiter line.
-        delimiter, _, part = package.segments[0].partition(b"\r\n")
-        document = part.partition(b"\r\n\r\n")[2].partition(b"\r\n" + delimiter)[0]
-        return HeaderOfMessage(package.content_type, document)
+        return HeaderOfMessage(package.content_type, document_of(package))
+
+    def evidence(self, message_id: str) -> Sequence[KeptEnvelope]:
+        """What proves the message, and that its To Party has it. Raises `LocalError` (NotFound).
+
+        Also of a message that came, and of one that is forgotten.
+        """
+        found = self._desk.snapshot().list_evidence(message_id)
+        if not found:
+            text = f"nothing is kept that proves message {message_id!r}"
+            raise LocalError("NotFound", text)
+        return found
 
     def outlook(self, message_id: str) -> Outlook | None:
         """What lies ahead of a message; None if there is none, or its agreement is gone."""

@@ -10,7 +10,7 @@ from onceonly.gateway.outgoing.replies import Exchange
 from onceonly.gateway.payloads import keep
 from onceonly.message.agreement import Agreement
 from onceonly.message.errors import LocalError, RemoteError
-from onceonly.message.identity import MessageKey, checked_text
+from onceonly.message.identity import MessageKey, checked_identifier, checked_text
 from onceonly.message.message import Message, Payload
 from onceonly.message.word import Word
 from onceonly.steps.ground import Ground
@@ -127,7 +127,7 @@ class Submissions:
     def _find_exchange(self, submission: Submission, agreement: Agreement) -> Exchange | None:
         """The open exchange in which the partner waits for this message as its response."""
         ref = submission.ref_to_message_id
-        if ref is None or not agreement.profile.response_acknowledges:
+        if ref is None:
             return None
         key = MessageKey(agreement.their_party, agreement.our_party, ref)
         if submission.own is not None:
@@ -175,6 +175,8 @@ class Submissions:
                 ref_to_message_id=submission.ref_to_message_id,
                 payloads=_payloads(submission.parts, ground.token("payloads")),
             )
+            if not agreement.profile.has_cpa:
+                checked_identifier(message.conversation_id, "ConversationId")
         except RemoteError as error:
             raise LocalError("InvalidField", error.description) from error
         if not agreement.profile.header_has_parameters:

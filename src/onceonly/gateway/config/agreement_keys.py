@@ -8,6 +8,7 @@ from onceonly.gateway.config.cpa_keys import CPA_KEYS
 from onceonly.gateway.config.key import DURATION, ENDPOINT, FLAG, PARTIES, Key, listed, table_of
 from onceonly.gateway.config.order_keys import ORDER_KEYS
 from onceonly.gateway.config.presets import BY_NAME, NOT_OFFERED
+from onceonly.gateway.config.signing_keys import SIGNING_KEYS
 from onceonly.message.message import (
     AckRequested,
     DeliverySemantics,
@@ -61,12 +62,11 @@ WINDOW = Key(
 )
 ACK_REQUESTED = Key(
     "ack_requested",
-    read.one_of(
-        (AckRequested.NONE, AckRequested.UNSIGNED), {AckRequested.SIGNED.value: _SIGNED_LATER}
-    ),
-    "None, Unsigned (Signed comes with ebMS 2.0)",
-    "Whether an acknowledgement is to hold an Acknowledgment element; `rm-2001` only. An "
-    "intermediary in `accept` mode acknowledges only where it is asked for.",
+    read.one_of(AckRequested),
+    "None, Unsigned, Signed (ebms-2.0 only)",
+    "Whether an acknowledgement is to hold an Acknowledgment element; not in `rm-2000`. An "
+    "intermediary in `accept` mode acknowledges only where it is asked for. With Signed, only an "
+    "acknowledgement counts that is signed and has the digests of the message.",
     default_text='`"None"`',
     section="seed 001 §1.2.5",
 )
@@ -505,6 +505,7 @@ AGREEMENT_KEYS = table_of(
         default_text="`false`",
         section="seed 004 level 3 (3b)",
     ),
+    *SIGNING_KEYS,
     *CPA_KEYS.values(),
     *ORDER_KEYS.values(),
 )

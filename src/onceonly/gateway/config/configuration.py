@@ -18,6 +18,7 @@ from onceonly.gateway.config.file import ConfigurationFile, Table
 from onceonly.gateway.config.folders import Drop, Pickup, drops_of, pickups_of
 from onceonly.gateway.config.preset_rules import check_preset
 from onceonly.gateway.config.report_folder import check_reports, spool_of
+from onceonly.gateway.config.signing import IdentityFiles, identities_of, with_signing
 from onceonly.gateway.config.terms import route_terms_of, terms_of
 from onceonly.gateway.config.transports import (
     Amqp,
@@ -104,6 +105,9 @@ class Configuration:
     webhooks: tuple[Webhook, ...] = ()
     alerts: tuple[AlertWay, ...] = ()
 
+    identities: tuple[IdentityFiles, ...] = ()
+    """Our keys that sign, and their certificates."""
+
     @property
     def api_certificate(self) -> Path | None:
         """The certificate that the API shows; None: it is plain HTTP."""
@@ -140,8 +144,10 @@ def read_configuration(path: Path) -> Configuration:
     party = gateway["party"]
     _add_agreements(file, gateway)
     agreement_tables = file.tables("agreement")
-    agreements = _agreements(agreement_tables, party)
     directory = file.path.parent
+    identities = identities_of(file.tables("identity"), directory)
+    by_id = {table["id"]: table for table in agreement_tables}
+    agreements = with_signing(_agreements(agreement_tables, party), by_id, identities, directory)
     tls = tls_of(file.find_table("tls"), directory)
     smtp = smtp_of(file.find_table("smtp"), tls)
     amqp = amqp_of(file.find_table("amqp"))
@@ -191,7 +197,8 @@ def read_configuration(path: Path) -> Configuration:
         log_file=gateway["log_file"] and directory / gateway["log_file"],
         secret_files=tuple(file.secrets.files),
         has_secrets=file.secrets.are_inside,
-        agreement_tables={table["id"]: table for table in agreement_tables},
+        identities=identities,
+        agreement_tables=by_id,
         digest=file.digest,
     )
     _check_reports(gateway, found)
@@ -246,6 +253,11 @@ def _check_reports(gateway: Table, found: Configuration) -> None:
                 for key in ("key", "certificate", "trusted")
                 if (path := getattr(tls, key)) is not None
             ]
+    for identity in found.identities:
+        files += [
+            (f"the key of identity {identity.id!r}", identity.key),
+            (f"the certificate of identity {identity.id!r}", identity.certificate),
+        ]
     trusting = [(one.id, one.trusted) for one in found.webhooks]
     trusting += [(one.id, one.trusted) for one in found.alerts]
     files += [

@@ -44,8 +44,13 @@ def cpa_terms_of(table: Table) -> CpaTerms:
 def check_beside(table: Table, agreement: Agreement, other: Agreement) -> None:
     """Refuse a second agreement that would take the same messages as `other`.
 
-    Both are between the same parties under one CPAId; service and action tell them apart.
+    Both are between the same parties under one CPAId; Roles, service and action tell them apart.
     """
+    ours, theirs = agreement.cpa, other.cpa
+    if ours.role and theirs.role:
+        roles = (ours.role, ours.partner_role), (theirs.role, theirs.partner_role)
+        if roles[0] != roles[1]:
+            return
     common = overlapping(agreement.cpa.services, other.cpa.services)
     if common is None:
         return

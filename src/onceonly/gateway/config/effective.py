@@ -16,6 +16,7 @@ from onceonly.gateway.config.values import ENTRANCES
 from onceonly.message.agreement import Agreement
 from onceonly.message.cpa import ServiceBinding
 from onceonly.message.instant import to_datetime
+from onceonly.message.signing import SigningTerms
 from onceonly.message.terms import DeliveryTerms
 
 _UNITS: Final = (("D", 86_400), ("H", 3_600), ("M", 60), ("S", 1))
@@ -28,6 +29,7 @@ def effective(agreement: Agreement, table: Table | None = None) -> dict[str, str
     """
     values = {**_of_parties(agreement), **_of_terms(agreement.terms), **_of_recovery(agreement)}
     values |= _of_cpa(agreement) if agreement.profile.has_cpa else dict.fromkeys(CPA_KEYS)
+    values |= _of_signing(agreement.signing)
     if not agreement.profile.has_timeout:
         values["timeout"] = None
     if table is not None:
@@ -99,6 +101,19 @@ def _of_recovery(agreement: Agreement) -> dict[str, Any]:
         "response_within": duration_of(recovery.response_within_s),
         "when_not_started": recovery.when_not_started,
         "when_complete": recovery.when_complete,
+    }
+
+
+def _of_signing(signing: SigningTerms) -> dict[str, Any]:
+    """Certificates by their fingerprints: another file may stand under the old name."""
+    return {
+        "sign": signing.signs,
+        "require_signature": signing.requires,
+        "identities": signing.identities,
+        "partner_certificates": [one.fingerprint for one in signing.partner_certificates],
+        "signature_algorithm": signing.algorithm,
+        "canonicalization": signing.canonicalization,
+        "accept_sha1": signing.accepts_sha1,
     }
 
 

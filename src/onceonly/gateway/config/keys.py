@@ -11,6 +11,7 @@ from onceonly.gateway.config.alert_keys import ALERT_KEYS
 from onceonly.gateway.config.folder_keys import DROP_KEYS, PICKUP_KEYS
 from onceonly.gateway.config.key import DURATION, ENDPOINT, FLAG, PARTIES, Key, table_of
 from onceonly.gateway.config.route_keys import ROUTE_KEYS
+from onceonly.gateway.config.signing_keys import IDENTITY_KEYS
 from onceonly.gateway.config.webhook_keys import WEBHOOK_KEYS
 from onceonly.gateway.drill import POINTS
 
@@ -22,6 +23,7 @@ __all__ = [
     "DRILL_KEYS",
     "DROP_KEYS",
     "GATEWAY_KEYS",
+    "IDENTITY_KEYS",
     "LIMITS_KEYS",
     "PICKUP_KEYS",
     "REPEATED",
@@ -455,6 +457,7 @@ DRILL_KEYS = table_of(
 TABLES = {
     "gateway": GATEWAY_KEYS,
     "agreement": AGREEMENT_KEYS,
+    "identity": IDENTITY_KEYS,
     "route": ROUTE_KEYS,
     "smtp": SMTP_KEYS,
     "amqp": AMQP_KEYS,
@@ -469,5 +472,5 @@ TABLES = {
 }
 """Keys of every table of the file."""
 
-REPEATED = ("agreement", "route", "pickup", "drop", "webhook", "alert")
+REPEATED = ("agreement", "identity", "route", "pickup", "drop", "webhook", "alert")
 """Tables that are written `[[name]]`, once for each."""

@@ -37,6 +37,8 @@ class Preset(Word, kw_only=True):
     """The type of every PartyId."""
     service_type: str | None = None
     """The type of every Service."""
+    counts_transmissions: bool = False
+    """The partner's product counts transmissions where we count resends."""
     keeps_plan: bool = False
     """`persist_duration` is a day, raised to a plan that is longer."""
 
@@ -157,6 +159,7 @@ PRESETS: Final = (
     ),
     Preset(
         name="hermes",
+        counts_transmissions=True,
         what="a partner with Hermes",
         values={
             "delivery_semantics": "OnceAndOnlyOnce",

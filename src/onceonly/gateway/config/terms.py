@@ -213,7 +213,8 @@ def check_budget(table: Table, terms: DeliveryTerms) -> None:
     verdict_s = terms.verdict_after_s
     if verdict_s is None:
         return
-    verdict = f"timeout + retries x retry_interval = {verdict_s} s"
+    waits = "timeout + retries" if table["profile"].has_timeout else "(retries + 1)"
+    verdict = f"{waits} x retry_interval = {verdict_s} s"
     if terms.retries is not None and verdict_s > persist_s:
         table.refuse("persist_duration", f"is shorter than {verdict}")
     if terms.retries is not None and live_s is not None and verdict_s > live_s:
@@ -225,12 +226,21 @@ def _check_profile(table: Table, profile: Profile) -> None:
         if table.is_given(key):
             table.refuse(key, "is a parameter of seed 001; legal: with profile = rm-2001")
     _check_words(table, profile)
+    _check_signed(table, profile)
     if table["intermediary"] == Intermediary.ACCEPT:
         _check_accepting(table, profile)
     if table["notify_failures"] and not profile.has_failure_notices:
         table.refuse(
             "notify_failures",
             f"is off in {profile.name}, whose text has no such notice (R-14); legal: false",
+        )
+
+
+def _check_signed(table: Table, profile: Profile) -> None:
+    if table["ack_requested"] == AckRequested.SIGNED and not profile.has_signatures:
+        table.refuse(
+            "ack_requested",
+            f"is Signed, and {profile.name} has no signatures; legal: None, Unsigned",
         )
 
 
@@ -472,6 +482,7 @@ def route_terms_of(table: Table) -> DeliveryTerms:
     profile: Profile = table["profile"]
     if not profile.has_routing_headers:
         table.refuse("profile", "has no RoutingHeaders, so that no route carries it yet")
+    _check_signed(table, profile)
     accepts = table["intermediary"] == Intermediary.ACCEPT
     if accepts:
         _check_accepting(table, profile)

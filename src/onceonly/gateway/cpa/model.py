@@ -122,7 +122,10 @@ class Transport(Word, kw_only=True):
     receives_by: str | None
     endpoints: tuple[tuple[str, str], ...]
     """The type and the URI of each, in the order of the file."""
-    needs_password: bool
+    asks_for_password: bool
+    """Whoever posts to it has to show a user and a password."""
+    shows_password: bool
+    """It shows them where it posts to."""
     client_certificate_id: str | None
     server_certificate_id: str | None
 

@@ -124,6 +124,9 @@ def _counterpart(
             )
         return other
     found = by_action.get((one.service, one.action, opposite), [])
+    if len(found) > 1:
+        # Some networks have one binding for each Role of a process, and each party has all Roles.
+        found = [other for other in found if other.role != one.role]
     if len(found) != 1:
         many = "no" if not found else f"{len(found)} times a"
         raise CpaError(

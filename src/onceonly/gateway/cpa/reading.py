@@ -25,6 +25,7 @@ from onceonly.gateway.cpa.model import (
 )
 from onceonly.message.errors import RemoteError
 from onceonly.message.printable import quoted
+from onceonly.message.word import changed
 from onceonly.wire.timestamp import read_timestamp
 
 _BOOLEANS: Final = {"true": True, "1": True, "false": False, "0": False}
@@ -60,11 +61,6 @@ def read_cpa(document: bytes) -> Cpa:
     if len(parties) != 2:
         raise CpaError(f"it has {len(parties)} PartyInfo elements, expected are two")
     first, second = map(_party, parties)
-    taken = {one.id for one in first.bindings} & {one.id for one in second.bindings}
-    if taken:
-        raise CpaError(
-            f"the id {quoted(min(taken))} is there twice, expected is one binding per id"
-        )
     return Cpa(
         cpa_id=root.attribute("cpaid"),
         version=root.attribute("version"),
@@ -105,15 +101,8 @@ def _party(node: Node) -> Party:
         name: _channel(one, transports, exchanges)
         for name, one in _by_id(node.all("DeliveryChannel"), "channelId").items()
     }
-    bindings = tuple(_bindings(node))
-    ids = set[str]()
+    bindings = _each_once(_bindings(node))
     for one in bindings:
-        if one.id in ids:
-            raise CpaError(
-                f"line {one.line}: the id {quoted(one.id)} is there twice, expected is one binding "
-                "per id"
-            )
-        ids.add(one.id)
         for channel in one.channel_ids:
             _known(channel, channels, "ChannelId", one.line)
     default = node.attribute("defaultMshChannelId")
@@ -138,6 +127,19 @@ def _party(node: Node) -> Party:
             for name, one in _by_id(node.all("Certificate"), "certId").items()
         },
     )
+
+
+def _each_once(bindings: Iterable[Binding]) -> tuple[Binding, ...]:
+    """By their ids. Some tools write a binding twice; two of one id that differ are refused."""
+    found: dict[str, Binding] = {}
+    for one in bindings:
+        first = found.setdefault(one.id, one)
+        if changed(first, line=one.line) != one:
+            raise CpaError(
+                f"line {one.line}: the id {quoted(one.id)} is there twice, and the first, in line "
+                f"{first.line}, is another binding"
+            )
+    return tuple(found.values())
 
 
 def _by_id(nodes: Iterable[Node], attribute: str) -> dict[str, Node]:
@@ -255,9 +257,8 @@ def _transport(node: Node) -> Transport:
             (one.find_attribute("type") or "allPurpose", one.attribute("uri"))
             for one in receiver.all("Endpoint")
         ),
-        needs_password=any(
-            part is not None and part.all("AccessAuthentication") for part in (sender, receiver)
-        ),
+        asks_for_password=receiver is not None and bool(receiver.all("AccessAuthentication")),
+        shows_password=sender is not None and bool(sender.all("AccessAuthentication")),
         client_certificate_id=_reference(sender, "TransportClientSecurity", "ClientCertificateRef"),
         server_certificate_id=_reference(
             receiver, "TransportServerSecurity", "ServerCertificateRef"

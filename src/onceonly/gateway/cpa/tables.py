@@ -7,11 +7,10 @@ a CPA says and no key can say becomes a comment of the table or a note.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from onceonly.gateway.config.presets import PROFILE
+from onceonly.gateway.config.presets import BY_NAME, PROFILE
 from onceonly.gateway.cpa import toml
 from onceonly.gateway.cpa.addresses import Addresses, endpoints_of
 from onceonly.gateway.cpa.document import CpaError
-from onceonly.gateway.cpa.duration import seconds_of
 from onceonly.gateway.cpa.model import Channel, Cpa, NonRepudiation, Party
 from onceonly.gateway.cpa.notes import Notes
 from onceonly.gateway.cpa.pairing import Flow, flows_of, sides_of
@@ -93,6 +92,7 @@ class _Side:
             key = (outer.our_channel.id, outer.their_channel.id, toml.written(found))
             groups.setdefault(key, []).append(flow)
             values[key] = found
+        self._tell_how_retries_are_counted(values.values())
         tables = tuple(
             AgreementTable(
                 values={
@@ -105,6 +105,17 @@ class _Side:
             for number, (key, group) in enumerate(groups.items(), 1)
         )
         return Found(tables=tables, certificates=self._certificates)
+
+    def _tell_how_retries_are_counted(self, tables: Iterable[Mapping[str, Any]]) -> None:
+        preset = BY_NAME.get(self._wishes.preset or "")
+        if preset is None or not preset.counts_transmissions:
+            return
+        for table in tables:
+            if "retries" in table:
+                self._notes.tell(
+                    f"{preset.what} counts transmissions: for our {table['retries']} retries its "
+                    f"operator sets {table['retries'] + 1}"
+                )
 
     def _id(self, number: int) -> str:
         name = "-".join(self._cpa.cpa_id.split())
@@ -159,12 +170,17 @@ class _Side:
 
     def _check_way(self, flow: Flow, send_to: str) -> None:
         """Ours and the partner's address, by which the message or its acknowledgement goes."""
-        for channel in (flow.our_channel, flow.their_channel):
-            if channel.transport.needs_password:
-                raise CpaError(
-                    f"line {channel.transport.line}: the transport {quoted(channel.transport.id)} "
-                    "asks for AccessAuthentication, a user and a password, which is not offered"
-                )
+        ours, theirs = flow.our_channel.transport, flow.their_channel.transport
+        if theirs.asks_for_password:
+            raise CpaError(
+                f"line {theirs.line}: the transport {quoted(theirs.id)} asks for "
+                "AccessAuthentication, a user and a password, which is not offered"
+            )
+        if ours.asks_for_password or theirs.shows_password:
+            self._notes.warn(
+                "the partner shows a user and a password (AccessAuthentication), which nobody here"
+                " looks at; see caller_certificate"
+            )
         if not needs_protected_way(flow):
             return
         is_open = (
@@ -258,7 +274,6 @@ class _Side:
             yield from self._comments_of(flow.their_channel)
             for one in (flow.ours.characteristics, flow.theirs.characteristics):
                 if one.time_to_perform is not None:
-                    seconds_of(one.time_to_perform, "timeToPerform", flow.ours.line)
                     yield (
                         f"{flow.ours.action} is to be done within {one.time_to_perform} "
                         "(timeToPerform), which the application has to watch."

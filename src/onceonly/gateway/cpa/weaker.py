@@ -42,16 +42,19 @@ def weaker_than(before: Iterable[Table], after: Iterable[Table]) -> Iterator[Wea
 
 
 def _replaced(in_force: Sequence[Table], new: Table) -> Iterator[Table]:
-    """Those with the same partner under the same CPAId, and of the same actions if both say."""
+    """Those with the same partner, CPAId and Roles, and of the same actions if both say."""
     for old in in_force:
         is_same = _name(old) == _name(new) and set(old["with"]) & set(new["with"])
-        if is_same and _share_an_action(old, new):
+        if is_same and _roles(old) == _roles(new) and _share_an_action(old, new):
             yield old
 
 
 def _name(table: Table) -> str:
-    given = table["cpa_id"] if table.has("cpa_id") else None
-    return str(given or table["id"])
+    return str(table["cpa_id"] or table["id"])
+
+
+def _roles(table: Table) -> tuple[str | None, str | None]:
+    return table["role"], table["partner_role"]
 
 
 def _share_an_action(one: Table, other: Table) -> bool:
@@ -60,10 +63,9 @@ def _share_an_action(one: Table, other: Table) -> bool:
 
 
 def _actions(table: Table) -> set[tuple[str, str, str]]:
-    services = table["services"] if table.has("services") else None
     return {
         (service.id, way, action)
-        for service in services or ()
+        for service in table["services"] or ()
         for way in ("send", "receive")
         for action in getattr(service, way)
     }

@@ -11,6 +11,7 @@ from functools import partial
 from onceonly.gateway.desk import Desk
 from onceonly.gateway.incoming.errors import Errors
 from onceonly.gateway.incoming.handovers import HandOvers
+from onceonly.gateway.incoming.package_answers import answer_with
 from onceonly.gateway.outgoing.replies import IN_THE_ANSWER, Exchange
 from onceonly.gateway.tasks import Tasks
 from onceonly.message.agreement import Agreement
@@ -20,19 +21,23 @@ from onceonly.message.identity import MessageKey
 from onceonly.message.instant import NS_PER_S
 from onceonly.message.message import AckRequested
 from onceonly.message.package import Package
+from onceonly.message.signals import SignalAction
 from onceonly.message.word import changed
 from onceonly.protocol.effects import Answer, Journal
 from onceonly.protocol.events import Outcome, Transmission
 from onceonly.protocol.receiving import Case, InboundStatus
 from onceonly.steps import arrival
-from onceonly.steps.arrival import ArrivalVerdict, Received, Stored, find_response
+from onceonly.steps.arrival import ArrivalVerdict, Received, Stored, find_response, located
 from onceonly.steps.ground import Ground
-from onceonly.steps.signals import error, error_sent, hop_back, whole
+from onceonly.steps.signals import error, error_sent, hop_back
 from onceonly.store.contract.conditions import StoreFull
 from onceonly.store.contract.store import Transaction
 from onceonly.transport.transport import Answer as TransportAnswer
 
-TAKEN = TransportAnswer(204)
+
+def taken_by(received: Received) -> TransportAnswer:
+    """The answer of a transport that took the message, and says nothing more (`answer_status`)."""
+    return TransportAnswer(received.admitted.agreement.cpa.answer_status)
 
 
 class Arrivals:
@@ -86,14 +91,16 @@ class Arrivals:
     async def _answer(self, received: Received, verdict: ArrivalVerdict) -> TransportAnswer:
         for effect in verdict.effects:
             if isinstance(effect, Answer):
-                return await self._refuse(received, effect)
+                return await self._refuse(received, located(effect, verdict.case))
         if verdict.awaits_response:
             return await self._await_response(received, self._replies.find(received.key))
+        if verdict.case is Case.IN_WORK and received.is_answered_at_once:
+            return await self._join(received, self._replies.find(received.key))
         if verdict.response is not None:
             return await self._respond(received, verdict.response)
         if verdict.case is Case.COLLISION:
-            return changed(TAKEN, error=ErrorCode.SECURITY_FAILURE.value)
-        return TAKEN
+            return changed(taken_by(received), error=ErrorCode.SECURITY_FAILURE.value)
+        return taken_by(received)
 
     def repeat_response(self, agreement: Agreement, key: MessageKey) -> bool:
         """Answer a damaged copy that names its message as any other copy (R-46).
@@ -127,11 +134,22 @@ class Arrivals:
 
     async def _respond(self, received: Received, response: Stored) -> TransportAnswer:
         """Send the stored response, in the answer or by itself, and hand over after it."""
+        if isinstance(response, str) and received.is_answered_at_once:
+            repeated = await self._read_response(received, response)
+            if repeated is not None:
+                return repeated
         if isinstance(response, Package) and received.mode.has_signals:
             await self._hand_overs.acknowledge_in_answer(received.debt)
-            return _answer_with(response)
+            return answer_with(received.admitted.agreement, SignalAction.ACKNOWLEDGMENT, response)
         self._hand_overs.acknowledge(received.debt, self._sender_of(received, response))
-        return TAKEN
+        return taken_by(received)
+
+    async def _read_response(self, received: Received, message_id: str) -> TransportAnswer | None:
+        """Our business response once more, as the answer; None if it is too long, or over."""
+        answer = await self._desk.answer_with_copy(message_id)
+        if answer is not None:
+            await self._note_answered(received)
+        return answer
 
     def _sender_of(
         self, received: Received, response: Stored
@@ -140,7 +158,7 @@ class Arrivals:
 
     async def _send(self, agreement: Agreement, key: MessageKey, response: Stored) -> Transmission:
         if isinstance(response, Package):
-            return await self._desk.post(agreement.send_to, response)
+            return await self._desk.post(agreement, SignalAction.ACKNOWLEDGMENT, response)
         transmission = await self._desk.send_copy(response)
         if transmission is not None:
             detail = f"by the business response {response}"
@@ -156,11 +174,12 @@ class Arrivals:
         code, reason = answer.code.value, answer.description
         if not received.mode.has_signals:
             self._tasks.start(self._errors.send_error(admitted, answer))
-            return changed(TAKEN, error=code, reason=reason)
+            return changed(taken_by(received), error=code, reason=reason)
         ground = self._desk.ground()
         package = error(ground, hop_back(admitted), received.key.message_id, answer)
         await self._note(received, error_sent(answer, IN_THE_ANSWER))
-        return changed(_answer_with(package), error=code, reason=reason)
+        told = answer_with(admitted.agreement, SignalAction.ERROR, package)
+        return changed(told, error=code, reason=reason)
 
     async def _await_response(
         self, received: Received, exchange: Exchange | None
@@ -174,26 +193,51 @@ class Arrivals:
             due_ns = clock.now().monotonic_ns + terms.timeout_s * NS_PER_S
             answer = await self._replies.wait(exchange, clock.real_wait_s(due_ns))
         if answer is None:
-            await self._acknowledge_anew(received)
-            return TAKEN
-        rode = Journal(
-            Event.ACK_SENT, outcome=Outcome.UNKNOWN.value, reason="on the business response"
-        )
-        await self._note(received, rode)
+            return await self._answer_without_response(received)
+        await self._note_answered(received)
         return answer
+
+    async def _join(self, received: Received, exchange: Exchange | None) -> TransportAnswer:
+        """A repeat of what is in work: it gets what its first copy gets (§6.5.5)."""
+        clock, answer = self._desk.clock, None
+        if exchange is not None:
+            due_ns = clock.now().monotonic_ns + received.admitted.terms.timeout_s * NS_PER_S
+            answer = await self._replies.join(exchange, clock.real_wait_s(due_ns))
+        return answer or await self._answer_without_response(received)
+
+    async def _answer_without_response(self, received: Received) -> TransportAnswer:
+        """The application did not answer in time: acknowledge alone, in the answer if that may be.
+
+        A response that was submitted meanwhile answers as it answers every repeat.
+        """
+        if not received.admitted.message.wants_ack:
+            return taken_by(received)
+        if not (received.is_answered_at_once and received.mode.has_signals):
+            await self._acknowledge_anew(received)
+            return taken_by(received)
+        await self._desk.persist(
+            lambda txn, ground: arrival.acknowledge_anew(txn, ground, received)
+        )
+        agreement = received.admitted.agreement
+        response = find_response(self._desk.snapshot(), agreement, received.key)
+        return taken_by(received) if response is None else await self._respond(received, response)
+
+    async def _note_answered(self, received: Received) -> None:
+        if received.admitted.message.wants_ack:
+            rode = Journal(
+                Event.ACK_SENT, outcome=Outcome.UNKNOWN.value, reason="on the business response"
+            )
+            await self._note(received, rode)
 
     async def _acknowledge_anew(self, received: Received) -> None:
         response = await self._desk.persist(
             lambda txn, ground: arrival.acknowledge_anew(txn, ground, received)
         )
         if response is not None:
-            send = partial(self._desk.post, received.admitted.agreement.send_to, response)
+            agreement = received.admitted.agreement
+            send = partial(self._desk.post, agreement, SignalAction.ACKNOWLEDGMENT, response)
             self._hand_overs.acknowledge(received.debt, send)
 
     async def _note(self, received: Received, effect: Journal) -> None:
         key, agreement, digests = received.key, received.admitted.agreement, received.digests
         await self._desk.note(key, agreement, Direction.IN, effect, digests=digests)
-
-
-def _answer_with(package: Package) -> TransportAnswer:
-    return TransportAnswer(200, None, package.content_type, whole(package))

@@ -1,14 +1,20 @@
 """Errors about what came in and was refused, posted to an address of the agreement (R-26)."""
 
+from onceonly.gateway.incoming.package_answers import answer_with
 from onceonly.gateway.office import Office
+from onceonly.gateway.outgoing.replies import IN_THE_ANSWER
 from onceonly.message.agreement import Agreement
 from onceonly.message.errors import RemoteError
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey
 from onceonly.message.package import Package
+from onceonly.message.signals import SignalAction
+from onceonly.message.word import changed
 from onceonly.protocol.effects import Answer
 from onceonly.steps import signals
 from onceonly.steps.agreements import AdmittedMessage
+from onceonly.steps.transmission import error_endpoint_of
+from onceonly.transport.transport import Answer as TransportAnswer
 from onceonly.wire.envelope import About
 
 
@@ -31,6 +37,25 @@ class Errors:
         package = signals.error(self._office.ground(), hop, key.message_id, answer)
         await self._post_error(agreement, about.error_uri, key, package, answer)
 
+    async def answer_rejection(
+        self, about: About, agreement: Agreement | None, error: RemoteError
+    ) -> TransportAnswer:
+        """The same as the answer of its transport, since its sender waits for that (SyncReply).
+
+        Also where no agreement is known: the answer goes to whoever asked, and to nobody else.
+        """
+        assert about.message_id is not None, "only what has a MessageId is answered"
+        answer, ground = signals.answer_of(error), self._office.ground()
+        if agreement is None:
+            hop = signals.hop_to_stranger(self._office.house, about)
+        else:
+            hop = signals.hop_of_rejection(self._office.house, about, agreement)
+            key, sent = signals.key_of_rejection(about, agreement), IN_THE_ANSWER
+            await self._office.note(key, agreement, Direction.IN, signals.error_sent(answer, sent))
+        package = signals.error(ground, hop, about.message_id, answer)
+        told = answer_with(agreement or hop.profile, SignalAction.ERROR, package)
+        return changed(told, error=error.code.value, reason=error.description)
+
     async def _post_error(
         self,
         agreement: Agreement,
@@ -40,12 +65,16 @@ class Errors:
         answer: Answer,
     ) -> None:
         endpoint = await self._error_endpoint(agreement, error_uri)
-        sent = signals.error_sent(answer, await self._office.post(endpoint, package))
+        sent = signals.error_sent(
+            answer, await self._office.post(agreement, SignalAction.ERROR, package, endpoint)
+        )
         await self._office.note(key, agreement, Direction.IN, sent, endpoint=endpoint)
 
     async def _error_endpoint(self, agreement: Agreement, error_uri: str | None) -> str:
         """Ruling R-26: an ErrorURI counts only if the agreement has it."""
-        if error_uri is None or error_uri == agreement.send_to:
+        if error_uri is None:
+            return error_endpoint_of(agreement)
+        if error_uri == agreement.send_to:
             return agreement.send_to
         if error_uri == agreement.error_to:
             return error_uri

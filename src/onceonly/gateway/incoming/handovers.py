@@ -20,6 +20,7 @@ from onceonly.gateway.tasks import Tasks
 from onceonly.message.agreement import Agreement
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import ConversationKey, MessageKey, Pair
+from onceonly.message.signals import SignalAction
 from onceonly.message.word import changed
 from onceonly.protocol.effects import Effect, HandOver, SendReceipt
 from onceonly.protocol.events import Outcome, Transmission
@@ -96,7 +97,7 @@ class HandOvers:
     async def _take_up(self, entry: InboundEntry) -> None:
         agreement = self._desk.house.agreement(entry.agreement_id)
         response = self._desk.snapshot().get_response(entry.key)
-        send = partial(self._desk.post, agreement.send_to, response)
+        send = partial(self._desk.post, agreement, SignalAction.ACKNOWLEDGMENT, response)
         debt = self.debt_of(entry.key, agreement)
         self.acknowledge(changed(debt, may_have_left=not entry.is_withheld), send)
 
@@ -253,7 +254,7 @@ class HandOvers:
             response = snapshot.get_response(entry.key)
             earlier = self.debt_of(entry.key, agreement)
             await self.expose(earlier)
-            transmission = await self._desk.post(agreement.send_to, response)
+            transmission = await self._desk.post(agreement, SignalAction.ACKNOWLEDGMENT, response)
             await self._hand_over([(earlier, transmission)])
             if certainly_never_left(transmission):
                 return
@@ -315,7 +316,7 @@ class HandOvers:
         ground, key, agreement = self._desk.ground(), debt.key, debt.agreement
         package = receipt(ground, hop, key.message_id, agreement.our_ids)
         self._desk.failpoints.reach("before-receipt")
-        transmission = await self._desk.post(agreement.send_to, package)
+        transmission = await self._desk.post(agreement, SignalAction.ACKNOWLEDGMENT, package)
         self._desk.failpoints.reach("after-receipt")
         sent = outcome_row(Event.RECEIPT_SENT, transmission)
         await self._desk.note(key, agreement, Direction.IN, sent, endpoint=agreement.send_to)

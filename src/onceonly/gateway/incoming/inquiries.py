@@ -9,7 +9,9 @@ import asyncio
 
 from onceonly.gateway.desk import Desk
 from onceonly.gateway.incoming.handovers import HandOvers
+from onceonly.gateway.incoming.package_answers import answer_with
 from onceonly.gateway.incoming.reports import Reports
+from onceonly.gateway.outgoing.replies import IN_THE_ANSWER
 from onceonly.gateway.refusals import Refusals
 from onceonly.gateway.relaying.whereabouts import Whereabouts
 from onceonly.gateway.tasks import Tasks
@@ -17,13 +19,14 @@ from onceonly.message.agreement import Agreement
 from onceonly.message.event import Direction, Event
 from onceonly.message.package import Package
 from onceonly.message.profile import Profile
-from onceonly.message.signals import Inquiry, InquiryKind, Report
+from onceonly.message.signals import ErrorSignal, Inquiry, InquiryKind, Report, SignalAction
 from onceonly.message.word import changed
 from onceonly.protocol.effects import Journal
 from onceonly.protocol.events import Transmission
 from onceonly.steps.answers import Asked, Reply, answer, report, row_of
 from onceonly.steps.authority import Caller, is_entitled
 from onceonly.steps.signals import outcome_row
+from onceonly.steps.transmission import signal_endpoint_of
 from onceonly.steps.verdicts import is_from_partner
 from onceonly.store.contract.conditions import StoreFull
 from onceonly.transport.transport import Answer as TransportAnswer
@@ -72,10 +75,22 @@ class Inquiries:
             return TAKEN
         asked = Asked(content, agreement)
         if content.kind is InquiryKind.PING:
-            return await self._take_ping(asked)
-        reply = await self._desk.transact(lambda txn, ground: answer(txn, ground, asked))
+            reply = await self._take_ping(asked)
+        else:
+            reply = await self._desk.transact(lambda txn, ground: answer(txn, ground, asked))
+        if content.header.wants_sync_reply and caller.awaits_an_answer:
+            return await self._answer(asked, reply)
         self._tasks.start(self._send(asked, reply))
         return TAKEN
+
+    async def _answer(self, asked: Asked, reply: Reply) -> TransportAnswer:
+        """Report in the answer, as the asker wants it (SyncReply); the rest is sent by itself."""
+        package = report(self._desk.ground(), asked, reply)
+        sent = outcome_row(Event.REPORT_SENT, IN_THE_ANSWER, asked.inquiry.kind.value)
+        await self._note(asked, sent)
+        if reply.acknowledgment is not None:
+            self._tasks.start(self._acknowledge(asked, reply.acknowledgment))
+        return answer_with(asked.agreement, _action_of(asked), package)
 
     def _find_agreement(
         self, inquiry: Inquiry, profile: Profile, caller: Caller
@@ -95,6 +110,10 @@ class Inquiries:
             and is_entitled(caller, one)
         ]
         return possible[0] if len({one.name_on_wire for one in possible}) == 1 else None
+
+    async def take_refusal(self, signal: ErrorSignal, profile: Profile, caller: Caller) -> bool:
+        """Take an error about an inquiry of ours; False if it fits none."""
+        return await self._reports.take_refusal(signal, profile, caller)
 
     def asked_about(self, inquiry_id: str) -> str | None:
         """The message that an open inquiry of ours is about, or that waits for its answer."""
@@ -125,7 +144,7 @@ class Inquiries:
         )
         await self._refusals.write(row, agreement_id=ration)
 
-    async def _take_ping(self, asked: Asked) -> TransportAnswer:
+    async def _take_ping(self, asked: Asked) -> Reply:
         """Available as long as messages are taken: not when draining or on a full disk (S4-15)."""
         received = Journal(Event.INQUIRY_RECEIVED, reason=InquiryKind.PING.value)
         try:
@@ -136,16 +155,15 @@ class Inquiries:
         except StoreFull:
             has_room = False
         is_available = has_room and not self.is_draining and not self._desk.is_draining
-        self._tasks.start(self._send(asked, Reply(is_accepted=is_available)))
-        return TAKEN
+        return Reply(is_accepted=is_available)
 
     async def _send(self, asked: Asked, reply: Reply) -> None:
         """Send the acknowledgement, the report and the response; each once, each with a row."""
-        endpoint = asked.agreement.send_to
         self._desk.failpoints.reach("before-report")
         if reply.acknowledgment is not None:
             await self._acknowledge(asked, reply.acknowledgment)
-        sent = await self._desk.post(endpoint, report(self._desk.ground(), asked, reply))
+        package = report(self._desk.ground(), asked, reply)
+        sent = await self._desk.post(asked.agreement, _action_of(asked), package)
         self._desk.failpoints.reach("after-report")
         await self._note(asked, outcome_row(Event.REPORT_SENT, sent, asked.inquiry.kind.value))
         if reply.response_id is not None:
@@ -160,7 +178,9 @@ class Inquiries:
 
         async def send() -> Transmission:
             try:
-                return await self._desk.post(asked.agreement.send_to, acknowledgment)
+                return await self._desk.post(
+                    asked.agreement, SignalAction.ACKNOWLEDGMENT, acknowledgment
+                )
             finally:
                 is_sent.set_result(None)
 
@@ -168,5 +188,10 @@ class Inquiries:
         await is_sent
 
     async def _note(self, asked: Asked, effect: Journal) -> None:
-        endpoint = asked.agreement.send_to
+        endpoint = signal_endpoint_of(asked.agreement)
         await self._desk.write(row_of(self._desk.ground(), asked, effect, endpoint))
+
+
+def _action_of(asked: Asked) -> SignalAction:
+    is_ping = asked.inquiry.kind is InquiryKind.PING
+    return SignalAction.PONG if is_ping else SignalAction.STATUS_RESPONSE

@@ -13,8 +13,10 @@ from onceonly.gateway.error_posts import ErrorPosts
 from onceonly.gateway.incoming.arrivals import Arrivals
 from onceonly.gateway.incoming.doorstep import DOORSTEP_PIECE_BYTES, Doorstep, Place
 from onceonly.gateway.incoming.errors import Errors
+from onceonly.gateway.incoming.excess import limits_of, refuse_announced_excess, refuse_excess
 from onceonly.gateway.incoming.handovers import HandOvers
 from onceonly.gateway.incoming.inquiries import Inquiries
+from onceonly.gateway.incoming.signatures import Signatures, references_for, what_happened
 from onceonly.gateway.incoming.validation import Validation
 from onceonly.gateway.payloads import keep
 from onceonly.gateway.refusals import STRANGERS, Refusals
@@ -26,7 +28,7 @@ from onceonly.message.digest import Digests
 from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey
-from onceonly.message.message import Message, SyncReplyMode
+from onceonly.message.message import SyncReplyMode
 from onceonly.message.printable import printable
 from onceonly.message.profile import Profile
 from onceonly.message.signals import (
@@ -39,8 +41,9 @@ from onceonly.message.signals import (
     SoapFault,
 )
 from onceonly.message.word import changed
+from onceonly.protocol.events import Outcome
 from onceonly.steps.admission import admit
-from onceonly.steps.agreements import AdmittedMessage, refuse_signed
+from onceonly.steps.agreements import AdmittedMessage, refuse_dropped, refuse_signed
 from onceonly.steps.arrival import Received
 from onceonly.steps.authority import (
     Answered,
@@ -51,6 +54,7 @@ from onceonly.steps.authority import (
 )
 from onceonly.steps.rows import at_what_waits
 from onceonly.steps.signals import whole
+from onceonly.steps.signing import Heard, SignatureRefused, Unproven, attest
 from onceonly.steps.verdicts import (
     find_acknowledged,
     find_spoken_of,
@@ -67,7 +71,6 @@ from onceonly.transport.transport import Request, TransferBroken
 from onceonly.wire import names
 from onceonly.wire.envelope import About, Decoder, Document, Envelope, PartHead, encode_fault
 from onceonly.wire.header_digest import digests_of
-from onceonly.wire.limits import Limits
 from onceonly.wire.registry import fault_of
 
 TAKEN = TransportAnswer(204)
@@ -109,6 +112,7 @@ class Receiver:
         self._payload_bytes_max = payload_bytes_max
         self._limits = limits_of(payload_bytes_max)
         self._tasks = tasks
+        self._signatures = Signatures(desk, refusals)
 
     async def start(self) -> None:
         """Send and hand over what a stop or a crash left owed to partners and the application."""
@@ -224,27 +228,40 @@ class Receiver:
     ) -> TransportAnswer:
         content = envelope.content
         if isinstance(content, Acknowledgment | ErrorSignal):
-            return await self._take_signal(content, envelope.profile, caller)
+            return await self._take_signal(content, envelope, caller)
         if isinstance(content, Inquiry | Report):
+            heard = self._signatures.hear(envelope, caller)
+            if isinstance(heard, Unproven):
+                return await self._signatures.drop(content, heard, caller)
             ration = self._ration_of(content.header.agreement_id, caller)
             return await self._inquiries.take(content, envelope.profile, caller, ration=ration)
         if isinstance(admitted, Route):
             return await self._relay.take_message(admitted, envelope, sinks, caller)
         assert admitted is not None, "a message is admitted or refused"
+        refuse_dropped(admitted.agreement, envelope.dropped_parts)
+        # Before anything of it is kept, or looked up (R-30).
+        attested = attest(envelope, admitted.agreement.signing)
         message = changed(admitted.message, payloads=content.payloads)
         digests = digests_of(content, envelope.profile)
         received = await self._keep(changed(admitted, message=message), digests, sinks, caller)
-        return await self._arrivals.take(received)
+        references = references_for(envelope, admitted, attested)
+        return await self._arrivals.take(
+            changed(received, attested=attested, references=references)
+        )
 
     async def _take_signal(
-        self, signal: Acknowledgment | ErrorSignal, profile: Profile, caller: Caller
+        self, signal: Acknowledgment | ErrorSignal, envelope: Envelope, caller: Caller
     ) -> TransportAnswer:
+        profile = envelope.profile
         if self._names_nothing(signal, caller):
             return await self._drop_orphan(signal, "names an agreement that is not known", caller)
         if isinstance(signal, Acknowledgment):
-            refuse_signed(signal.element)
+            refuse_signed(signal.element, profile)
+        heard = self._signatures.hear(envelope, caller)
+        if isinstance(heard, Unproven) and isinstance(signal, ErrorSignal):
+            return await self._signatures.drop(signal, heard, caller)
         for reading in readings_by(caller, signal):
-            if await self._fits(reading, profile, caller):
+            if await self._fits(reading, profile, caller, heard):
                 return TAKEN
         named = self._desk.house.agreements.named(signal.header.agreement_id)
         if named and all(one.profile is not profile for one in named):
@@ -273,19 +290,24 @@ class Receiver:
         return "fits no message of ours and its peer"
 
     async def _fits(
-        self, signal: Acknowledgment | ErrorSignal, profile: Profile, caller: Caller
+        self,
+        signal: Acknowledgment | ErrorSignal,
+        profile: Profile,
+        caller: Caller,
+        heard: Heard,
     ) -> bool:
         """Pass the signal to the message that it is about; False if that is not ours."""
         if isinstance(signal, Acknowledgment):
-            fits = await self._take_acknowledgment(signal, profile, caller)
+            fits = await self._take_acknowledgment(signal, profile, caller, heard)
             if fits and signal.is_receipt:
                 self._relay.pass_receipt(signal)
         else:
             fits = await self._take_error(signal, profile, caller)
+            fits = fits or await self._inquiries.take_refusal(signal, profile, caller)
         return fits or await self._relay.take_signal(signal, profile, caller)
 
     async def _take_acknowledgment(
-        self, signal: Acknowledgment, profile: Profile, caller: Caller
+        self, signal: Acknowledgment, profile: Profile, caller: Caller, heard: Heard
     ) -> bool:
         # What fits nothing of ours begins no transaction; most fit a message that waits for it.
         if not self._desk.waits_for_word(signal.header.ref_to_message_id):
@@ -293,7 +315,7 @@ class Receiver:
             if find_acknowledged(snapshot, self._desk.house, signal, profile, caller) is None:
                 return False
         leaving = await self._desk.transact(
-            lambda txn, ground: take_acknowledgment(txn, ground, signal, profile, caller),
+            lambda txn, ground: take_acknowledgment(txn, ground, signal, profile, caller, heard),
             point="verdict",
         )
         return leaving is not None
@@ -394,9 +416,8 @@ class Receiver:
         But not if the caller does not show what that agreement requires, and not more often than
         [limits] say (R-45).
         """
-        row = self._desk.about_gateway(Event.REJECTED, error.description)
         row = changed(
-            row,
+            self._desk.about_gateway(*what_happened(error)),
             direction=Direction.IN,
             endpoint=request.peer,
             error_code=error.code.value,
@@ -415,18 +436,32 @@ class Receiver:
         ration = STRANGERS if agreement is None else agreement.id
         for one in self._told(row, about, caller):
             await self._refusals.write(one, agreement_id=ration)
+        if agreement is not None and about is not None:
+            assert about.message_id is not None, "only what has a MessageId is answered"
+            key = MessageKey(agreement.their_party, agreement.our_party, about.message_id)
+            is_believed = agreement.signing.is_believed_unsigned
+            is_believed = is_believed and not isinstance(error, SignatureRefused)
+            if is_believed and self._arrivals.repeat_response(agreement, key):
+                return TAKEN  # A damaged copy speaks for itself only (R-46).
         fault = _find_fault(error, about, caller, has_address=agreement is not None)
-        if agreement is None or about is None:
-            return fault or TransportAnswer(
-                _status_of(error.code), error.code.value, reason=error.description
-            )
-        assert about.message_id is not None, "only what has a MessageId is answered"
-        key = MessageKey(agreement.their_party, agreement.our_party, about.message_id)
-        if self._arrivals.repeat_response(agreement, key):
-            return TAKEN  # A damaged copy speaks for itself only (R-46).
         if fault is not None:
+            row = changed(row, event=Event.FAULT_SENT, outcome=Outcome.UNKNOWN.value)
+            row = changed(row, status_code=fault.status_code)
+            await self._refusals.write(row, agreement_id=ration)
             return fault
-        if not self._error_posts.spend(agreement.their_party):
+        return await self._tell(error, about, agreement, caller)
+
+    async def _tell(
+        self,
+        error: RemoteError,
+        about: About | None,
+        agreement: Agreement | None,
+        caller: Caller,
+    ) -> TransportAnswer:
+        """Tell the refusal by a message, or by a status if nobody is known who could be told."""
+        if about is not None and _awaits_error(about, caller):
+            return await self._errors.answer_rejection(about, agreement, error)
+        if about is None or agreement is None or not self._error_posts.spend(agreement.their_party):
             return TransportAnswer(
                 _status_of(error.code), error.code.value, reason=error.description
             )
@@ -462,7 +497,10 @@ class Receiver:
         called_so = known.named(about.agreement_id or "")
         fitting = (one for one in called_so if named & set(map(str, one.their_ids)))
         agreement = next(fitting, None)
-        if agreement is None:
+        if agreement is None and about.profile is not None and about.profile.has_cpa:
+            # A CPAId alone says whose address it is; other names may have another agreement.
+            agreement = next(iter(called_so), None)
+        elif agreement is None:
             agreement = next(filter(None, map(known.find_with, sorted(named))), None)
         if agreement is None or not is_entitled(caller, agreement):
             return None
@@ -475,29 +513,6 @@ def _in_order(sinks: Sequence[Sink], envelope: Envelope) -> Sequence[Sink]:
         return sinks
     place = {id(sink): number for number, sink in enumerate(envelope.sinks)}
     return sorted(sinks, key=lambda sink: place[id(sink)])
-
-
-def limits_of(payload_bytes_max: int) -> Limits:
-    """What is read of a package where its payloads may have so many bytes together."""
-    return Limits(package_bytes_max=payload_bytes_max + HEADERS_BYTES)
-
-
-def refuse_announced_excess(request: Request, limits: Limits) -> None:
-    """Unread (attack H12); a body of unknown length is counted while it comes in.
-
-    Raises `RemoteError`.
-    """
-    most = limits.package_bytes_max
-    if request.content_length is not None and request.content_length > most:
-        raise RemoteError(ErrorCode.MESSAGE_TOO_LARGE, f"a package has {most} bytes at most")
-
-
-def refuse_excess(message: Message, payload_bytes_max: int) -> None:
-    """Raise `RemoteError` for payloads that are larger together than the gateway takes."""
-    if message.size_bytes > payload_bytes_max:
-        raise RemoteError(
-            ErrorCode.MESSAGE_TOO_LARGE, f"the payloads have more than {payload_bytes_max} bytes"
-        )
 
 
 def _name_of(about: About | None) -> str:
@@ -517,7 +532,8 @@ def _find_fault(
     """
     code = error.fault
     if code is None and about is not None and about.message_type == names.NORMAL:
-        code = None if has_address else fault_of(about.profile)
+        is_told = has_address or _awaits_error(about, caller)
+        code = None if is_told else fault_of(about.profile)
     if code is None or not caller.awaits_an_answer:
         return None
     text = printable(error.description)
@@ -526,6 +542,13 @@ def _find_fault(
     return TransportAnswer(
         500, error.code.value, package.content_type, whole(package), error.description
     )
+
+
+def _awaits_error(about: About, caller: Caller) -> bool:
+    """Whether a message in the answer can tell the sender of the refusal (SyncReply)."""
+    is_readable = about.message_id is not None and bool(about.from_ids)
+    is_message = about.message_type == names.NORMAL and is_readable
+    return is_message and about.wants_sync_reply and caller.awaits_an_answer
 
 
 async def _internal_error(bug: Exception) -> TransportAnswer:
@@ -557,9 +580,6 @@ _SHOWS_NOTHING = (
     "the caller shows no right to speak so; expected is the certificate and the entrance that were"
     " agreed, and in an answer nothing but what it answers"
 )
-
-HEADERS_BYTES = 2 << 20
-"""Room besides the payloads for the header document and the part headers."""
 
 
 def _status_of(code: ErrorCode) -> int:

@@ -6,7 +6,7 @@ comes from the right sender (R-20).
 
 from onceonly.gateway.desk import Desk
 from onceonly.message.profile import Profile
-from onceonly.message.signals import Report
+from onceonly.message.signals import ErrorSignal, Report
 from onceonly.steps import reports
 from onceonly.steps.authority import Caller
 from onceonly.steps.ground import Ground
@@ -42,6 +42,13 @@ class Reports:
             return False
         self._questions.close(report.header.ref_to_message_id, is_available=report.is_accepted)
         return True
+
+    async def take_refusal(self, signal: ErrorSignal, profile: Profile, caller: Caller) -> bool:
+        """Take an error about an inquiry of ours; False if it fits none."""
+        question = self._questions.find(signal.header.ref_to_message_id)
+        if question is None or not reports.is_from_asked(question, signal.header, profile, caller):
+            return False
+        return await self._questions.note_refused(question)
 
     def asked_about(self, inquiry_id: str) -> str | None:
         """The message of an open inquiry."""

@@ -12,9 +12,11 @@ from onceonly.gateway.bugs import Bugs, words_for
 from onceonly.gateway.office import Office
 from onceonly.message.agreement import Agreement
 from onceonly.message.instant import NS_PER_S
+from onceonly.message.signals import SignalAction
 from onceonly.message.word import changed
 from onceonly.steps import notices
 from onceonly.steps.signals import failure_notice
+from onceonly.steps.transmission import error_endpoint_of
 from onceonly.store.contract.entries import OwedNotice
 
 
@@ -59,8 +61,9 @@ class FailureNotices:
         if self._office.snapshot().find_owed_notice(notice.key) != notice:
             return False  # Another task posts the newer one.
         package = failure_notice(self._office.ground(), notice, agreement)
+        endpoint = error_endpoint_of(agreement)
         self._office.failpoints.reach("before-notice")
-        sent = await self._office.post(agreement.send_to, package)
+        sent = await self._office.post(agreement, SignalAction.ERROR, package, endpoint)
         self._office.failpoints.reach("after-notice")
         return await self._office.persist(
             lambda txn, ground: notices.note_posted(txn, ground, notice, agreement, sent)

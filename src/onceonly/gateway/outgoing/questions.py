@@ -6,8 +6,10 @@ Knows how an inquiry is addressed and which ones are open. What an answer means 
 
 import asyncio
 from collections import OrderedDict
+from collections.abc import Awaitable, Callable
 
 from onceonly.gateway.office import Office
+from onceonly.gateway.outgoing.heard import Heard
 from onceonly.gateway.tasks import Tasks
 from onceonly.message.agreement import Agreement
 from onceonly.message.event import Event
@@ -15,10 +17,17 @@ from onceonly.message.package import Package
 from onceonly.message.signals import Inquiry, InquiryKind
 from onceonly.message.word import Word
 from onceonly.protocol.events import Outcome, Transmission
+from onceonly.steps.authority import Answered
+from onceonly.steps.faults import refuses
 from onceonly.steps.ground import Ground
 from onceonly.steps.leaving import Asker, Question
+from onceonly.steps.reports import refuse
 from onceonly.steps.signals import encoded, hop_to, outcome_row, signal_header
+from onceonly.steps.transmission import signal_endpoint_of
 from onceonly.steps.verdicts import row_to_partner
+
+TakeAnswer = Callable[[str, Heard, Answered], Awaitable[None]]
+"""Takes the package in the answer of an endpoint to something of ours."""
 
 OPEN_MAX = 10_000
 """Most inquiries that wait for their answer. Each message asks one at a time, so this many are open
@@ -41,7 +50,12 @@ class Questions:
         self._office = office
         self._tasks = tasks
         self._open: OrderedDict[str, Question] = OrderedDict()
-        self._pongs: dict[str, asyncio.Future[bool]] = {}
+        self._pongs: dict[str, asyncio.Future[bool | None]] = {}
+        self._take_reply: TakeAnswer | None = None
+
+    def listen(self, take_reply: TakeAnswer) -> None:
+        """Give packages that come in answers to inquiries to `take_reply`."""
+        self._take_reply = take_reply
 
     def ask(self, question: Question) -> None:
         """Post the inquiry in a task; called after the commit of its step."""
@@ -57,8 +71,11 @@ class Questions:
         """The open inquiry with this MessageId."""
         return self._open.get(inquiry_id)
 
-    def close(self, inquiry_id: str, *, is_available: bool = False) -> None:
-        """Forget the answered inquiry; `is_available` is the answer to an operator's Ping."""
+    def close(self, inquiry_id: str, *, is_available: bool | None = False) -> None:
+        """Forget the answered inquiry; `is_available` is the answer to an operator's Ping.
+
+        None: the partner answers, and cannot be asked.
+        """
         self._open.pop(inquiry_id, None)
         pong = self._pongs.get(inquiry_id)
         if pong is not None and not pong.done():
@@ -70,7 +87,7 @@ class Questions:
         question = Question(
             inquiry_id, InquiryKind.PING, agreement, Asker.OPERATOR, None, inquiry_id
         )
-        pong: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        pong: asyncio.Future[bool | None] = asyncio.get_running_loop().create_future()
         self._remember(question)
         self._pongs[inquiry_id] = pong
         try:
@@ -85,7 +102,15 @@ class Questions:
     async def _post(self, question: Question) -> Transmission:
         package = _package(self._office.ground(), question)
         self._office.failpoints.reach("before-inquire")
-        transmission = await self._office.post(question.agreement.send_to, package)
+        agreement, endpoint = question.agreement, signal_endpoint_of(question.agreement)
+        heard = Heard() if agreement.profile.reads_every_answer else None
+        transmission = await self._office.post(
+            agreement,
+            question.kind.value,
+            package,
+            endpoint,
+            take_reply=None if heard is None else heard.take,
+        )
         self._office.failpoints.reach("after-inquire")
         is_ping = question.kind is InquiryKind.PING
         sent = outcome_row(
@@ -93,10 +118,28 @@ class Questions:
             transmission,
             None if is_ping else question.kind.value,
         )
-        agreement = question.agreement
-        ground, about, endpoint = self._office.ground(), question.message_id, agreement.send_to
+        ground, about = self._office.ground(), question.message_id
         await self._office.write(row_to_partner(ground, agreement, about, sent, endpoint=endpoint))
+        if heard is not None:
+            await self._hear(question, endpoint, heard)
         return transmission
+
+    async def _hear(self, question: Question, endpoint: str, heard: Heard) -> None:
+        """Take what came in the answer: a report, or a fault, which says that there is none."""
+        agreement, fault = question.agreement, heard.find_fault()
+        if fault is None:
+            assert self._take_reply is not None, "the gateway listens before it asks"
+            await self._take_reply(endpoint, heard, Answered(question.inquiry_id, agreement.id))
+        elif refuses(fault, agreement.cpa.retriable_faults):
+            await self.note_refused(question)
+
+    async def note_refused(self, question: Question) -> bool:
+        """The partner answers that it has no such inquiry; False if that is no news."""
+        if question.kind is not InquiryKind.PING or self.find(question.inquiry_id) is None:
+            return False
+        await self._office.persist(lambda txn, ground: refuse(txn, ground, question))
+        self.close(question.inquiry_id, is_available=None)
+        return True
 
 
 def _package(ground: Ground, question: Question) -> Package:

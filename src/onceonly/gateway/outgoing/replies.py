@@ -45,13 +45,14 @@ class Replies:
         self._transport = transport
         self.schemes = transport.schemes
         self._open: dict[MessageKey, Exchange] = {}
+        self._joined = 0
         self._responses: dict[str, Exchange] = {}
         """Exchanges by the MessageId of the response that was submitted for them."""
 
     @property
     def has_room(self) -> bool:
         """Whether one more exchange may wait."""
-        return len(self._open) < EXCHANGES_MAX
+        return len(self._open) + self._joined < EXCHANGES_MAX
 
     def open(self, key: MessageKey, *, wants_element: bool) -> Exchange:
         """Open the exchange of the message."""
@@ -78,6 +79,18 @@ class Replies:
         finally:
             self.close_exchange(exchange)
 
+    async def join(self, exchange: Exchange, wait_s: float) -> Answer | None:
+        """What the caller of the open exchange gets, for a repeat; None if there is none in time.
+
+        Its caller ends the exchange, and nobody else.
+        """
+        self._joined += 1
+        try:
+            await asyncio.wait((exchange.reply,), timeout=min(wait_s, WAIT_S_MAX))
+            return exchange.reply.result() if exchange.reply.done() else None
+        finally:
+            self._joined -= 1
+
     def expect(self, response_id: str, exchange: Exchange) -> None:
         """The message with this id is the response that the exchange waits for."""
         self._responses[response_id] = exchange
@@ -92,11 +105,13 @@ class Replies:
         exchange = self._responses.pop(outgoing.message_id, None)
         if exchange is None or exchange.reply.done():
             return await self._transport.send(outgoing)
-        content = await _read(outgoing.body)
+        content = await read_whole(outgoing.body)
         if content is None or exchange.reply.done():
             self.close_exchange(exchange)
             return await self._transport.send(outgoing)
-        exchange.reply.set_result(Answer(200, None, outgoing.content_type, content))
+        exchange.reply.set_result(
+            Answer(200, None, outgoing.content_type, content, headers=outgoing.headers)
+        )
         return IN_THE_ANSWER
 
     async def close(self) -> None:
@@ -106,7 +121,7 @@ class Replies:
         await self._transport.close()
 
 
-async def _read(body: Body) -> bytes | None:
+async def read_whole(body: Body) -> bytes | None:
     """All bytes of the body, or None if it is too long for an answer."""
     if body.size_bytes > REPLY_BYTES_MAX:
         return None

@@ -7,6 +7,7 @@ from onceonly.gateway.office import Office
 from onceonly.message.event import Direction, Event
 from onceonly.message.message import DeliverySemantics
 from onceonly.message.package import Package
+from onceonly.message.signals import SignalAction
 from onceonly.message.word import changed
 from onceonly.protocol.effects import Answer, AnswerUpstream, Journal
 from onceonly.protocol.events import Transmission
@@ -20,9 +21,14 @@ class Upstream:
     def __init__(self, office: Office) -> None:
         self._office = office
 
-    async def post(self, subject: Subject, package: Package) -> Transmission:
+    async def post(
+        self,
+        subject: Subject,
+        package: Package,
+        action: SignalAction = SignalAction.ACKNOWLEDGMENT,
+    ) -> Transmission:
         """Transmit a signal once."""
-        return await self._office.post(subject.route.back_to, package)
+        return await self._office.post(subject.route, action, package)
 
     async def send(self, subject: Subject, package: Package, event: Event) -> None:
         """Transmit a signal once, and note how that ended as `event`."""
@@ -38,7 +44,7 @@ class Upstream:
         """Tell the previous hop of an error about the message, and note it as `event`."""
         package = error_upstream(self._office.ground(), subject, answer, semantics)
         sent = changed(
-            outcome_row(event, await self.post(subject, package)),
+            outcome_row(event, await self.post(subject, package, SignalAction.ERROR)),
             error_code=answer.code,
             severity=answer.severity,
             reason=answer.description or None,

@@ -7,7 +7,7 @@ from onceonly.message.event import Event
 from onceonly.message.identity import MessageKey
 from onceonly.message.package import Package
 from onceonly.message.profile import Profile
-from onceonly.message.signals import Inquiry, InquiryKind, MessageStatus
+from onceonly.message.signals import Inquiry, InquiryKind, MessageStatus, SignalAction
 from onceonly.message.word import changed
 from onceonly.steps import whereabouts
 from onceonly.steps.authority import Caller
@@ -60,6 +60,6 @@ class Whereabouts:
         if acknowledgment is not None and inquiry.kind is InquiryKind.STATUS:
             await self._upstream.send(subject, acknowledgment, Event.ACK_SENT)
         package = whereabouts.report(self._office.ground(), inquiry, subject, status)
-        ended = await self._upstream.post(subject, package)
+        ended = await self._upstream.post(subject, package, SignalAction.STATUS_RESPONSE)
         sent = changed(outcome_row(Event.REPORT_SENT, ended), reason=inquiry.kind.value)
         await self._upstream.note(subject, sent)

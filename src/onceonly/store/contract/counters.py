@@ -113,6 +113,7 @@ _BY_EVENT: Final = {
     Event.COLLISION_DETECTED: "collisions",
     Event.ERROR_RECEIVED: "errors",
     Event.SECURITY_EVENT: "security",
+    Event.SIGNATURE_REFUSED: "security",
     Event.PARKED: "bugs",
     Event.INTERNAL_ERROR: "bugs",
 }
@@ -132,6 +133,7 @@ LISTED: Final = (
     Event.APPLICATION_REFUSED,
     Event.PARKED,
     Event.INTERNAL_ERROR,
+    Event.SIGNATURE_REFUSED,
 )
 """Events that are rare and asked for; their rows are found without reading the others."""
 

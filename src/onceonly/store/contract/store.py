@@ -42,6 +42,7 @@ from onceonly.store.contract.entries import (
     StoredPayload,
     TransitEntry,
 )
+from onceonly.store.contract.evidence import EvidenceSnapshot, EvidenceTransaction
 from onceonly.store.contract.jobs import JobSnapshot, JobTransaction
 from onceonly.store.contract.keys import KeySnapshot, KeyTransaction
 from onceonly.store.contract.listing import ListSnapshot
@@ -49,7 +50,15 @@ from onceonly.store.contract.orders import OrderSnapshot, OrderTransaction
 from onceonly.store.contract.waits import Waits
 
 
-class Snapshot(JobSnapshot, KeySnapshot, ListSnapshot, CounterSnapshot, OrderSnapshot, Protocol):
+class Snapshot(
+    JobSnapshot,
+    KeySnapshot,
+    EvidenceSnapshot,
+    ListSnapshot,
+    CounterSnapshot,
+    OrderSnapshot,
+    Protocol,
+):
     """Reads. In a `Transaction` they also see its own writes, elsewhere only committed rows."""
 
     def find_outbound(self, message_id: str) -> OutboundEntry | None:
@@ -292,7 +301,13 @@ class Snapshot(JobSnapshot, KeySnapshot, ListSnapshot, CounterSnapshot, OrderSna
 
 
 class Transaction(
-    JobTransaction, KeyTransaction, CounterTransaction, OrderTransaction, Snapshot, Protocol
+    JobTransaction,
+    KeyTransaction,
+    EvidenceTransaction,
+    CounterTransaction,
+    OrderTransaction,
+    Snapshot,
+    Protocol,
 ):
     """Writes, all of them durable together at `Store.commit`.
 

@@ -37,6 +37,7 @@ from onceonly.store.contract.entries import (
 )
 from onceonly.store.contract.store import Snapshot
 from onceonly.store.memory.counters import MemoryCounterReading
+from onceonly.store.memory.evidence import MemoryEvidenceReading
 from onceonly.store.memory.lists import MemoryLists
 from onceonly.store.memory.orders import MemoryOrderReading
 from onceonly.store.memory.tables import InboundRow, OutboundRow
@@ -44,7 +45,9 @@ from onceonly.store.memory.tables import InboundRow, OutboundRow
 # ruff: noqa: D102 - because the methods are documented where they are promised, in store.py
 
 
-class MemorySnapshot(MemoryLists, MemoryOrderReading, MemoryCounterReading, Snapshot):
+class MemorySnapshot(
+    MemoryLists, MemoryEvidenceReading, MemoryOrderReading, MemoryCounterReading, Snapshot
+):
     """Reads over tables."""
 
     def find_outbound(self, message_id: str) -> OutboundEntry | None:

@@ -32,6 +32,7 @@ from onceonly.store.contract.entries import (
     StoredPayload,
     TransitEntry,
 )
+from onceonly.store.contract.evidence import EvidenceKind, KeptEnvelope
 from onceonly.store.contract.jobs import Job, JobRow, Run, StagedMessage
 from onceonly.store.contract.keys import ApiKey
 
@@ -196,6 +197,7 @@ class Tables:
     blocks: dict[tuple[int, int], int] = field(default_factory=dict)
     numbers: dict[str, int] = field(default_factory=dict)
     api_keys: dict[str, ApiKey] = field(default_factory=dict)
+    evidence: dict[tuple[MessageKey, EvidenceKind], KeptEnvelope] = field(default_factory=dict)
     counters: dict[tuple[Span, str, int], EventCounts] = field(default_factory=dict)
     pair_times: dict[Pair, PairTimes] = field(default_factory=dict)
     listed: dict[int, RareRow] = field(default_factory=dict)

@@ -30,6 +30,7 @@ from onceonly.store.contract.rules import check_payloads, settled_at
 from onceonly.store.contract.store import Transaction
 from onceonly.store.contract.waits import Waits
 from onceonly.store.memory.counters import MemoryCounterWriting
+from onceonly.store.memory.evidence import MemoryEvidenceWriting
 from onceonly.store.memory.orders import MemoryOrderWriting
 from onceonly.store.memory.reading import MemorySnapshot
 from onceonly.store.memory.tables import InboundRow, OutboundRow, Passing, Tables
@@ -37,7 +38,9 @@ from onceonly.store.memory.tables import InboundRow, OutboundRow, Passing, Table
 # ruff: noqa: D102 - because the methods are documented where they are promised, in store.py
 
 
-class MemoryTransaction(MemoryOrderWriting, MemoryCounterWriting, MemorySnapshot, Transaction):
+class MemoryTransaction(
+    MemoryEvidenceWriting, MemoryOrderWriting, MemoryCounterWriting, MemorySnapshot, Transaction
+):
     """Writes over pending tables."""
 
     def __init__(self, tables: Tables, epoch: int, waits: Waits) -> None:

@@ -37,6 +37,7 @@ from onceonly.store.sqlite.alerts import SqliteAlertReading
 from onceonly.store.sqlite.api_keys import SqliteKeyReading
 from onceonly.store.sqlite.bulk import SqliteBulkReading
 from onceonly.store.sqlite.counter_reading import SqliteCounterReading
+from onceonly.store.sqlite.evidence import SqliteEvidenceReading
 from onceonly.store.sqlite.forgetting import SqlitePurgePreview
 from onceonly.store.sqlite.job_reading import SqliteJobReading
 from onceonly.store.sqlite.lists import SqliteLists
@@ -52,6 +53,7 @@ class SqliteSnapshot(
     SqliteCounterReading,
     SqliteJobReading,
     SqliteKeyReading,
+    SqliteEvidenceReading,
     SqliteOrderReading,
     SqlitePurgePreview,
     SqliteWebhookReading,

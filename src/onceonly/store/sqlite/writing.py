@@ -42,6 +42,7 @@ from onceonly.store.sqlite.alerts import SqliteAlertWriting
 from onceonly.store.sqlite.api_keys import SqliteKeyWriting
 from onceonly.store.sqlite.bulk import SqliteBulkWriting
 from onceonly.store.sqlite.counter_writing import SqliteCounterWriting
+from onceonly.store.sqlite.evidence import SqliteEvidenceWriting
 from onceonly.store.sqlite.job_writing import SqliteJobWriting
 from onceonly.store.sqlite.kept import Carried, KeptContent, WorkingSet
 from onceonly.store.sqlite.listing import IN_STRETCH, STRETCH_BITS
@@ -87,6 +88,7 @@ class SqliteTransaction(
     SqliteCounterWriting,
     SqliteJobWriting,
     SqliteKeyWriting,
+    SqliteEvidenceWriting,
     SqliteOrderWriting,
     SqliteWebhookWriting,
     SqliteSnapshot,

@@ -13,7 +13,7 @@ from onceonly.message.errors import LocalError
 from onceonly.message.word import Word
 from onceonly.transport.http.limits import HttpClientLimits
 from onceonly.transport.http.pool import ConnectionPool, Host, NotConnectedError
-from onceonly.transport.transport import Outcome, Outgoing, Transmission
+from onceonly.transport.transport import Headers, Outcome, Outgoing, Transmission
 
 DEFAULT = HttpClientLimits()
 
@@ -104,8 +104,19 @@ def _render_head(target: _Target, outgoing: Outgoing) -> bytes:
     if not content_type.isascii() or not content_type.isprintable():
         # A line break would begin another header.
         raise LocalError("NotCarried", "no HTTP head has that Content-Type")
-    return b"%sContent-Type: %s\r\nContent-Length: %d\r\n\r\n" % (
+    return b"%s%sContent-Type: %s\r\nContent-Length: %d\r\n\r\n" % (
         target.request_line_and_host,
+        _render_headers(outgoing.headers),
         content_type.encode("ascii"),
         outgoing.body.size_bytes,
     )
+
+
+@lru_cache(maxsize=256)
+def _render_headers(headers: Headers) -> bytes:
+    lines = b""
+    for name, value in headers:
+        if not value.isascii() or not value.isprintable():
+            raise LocalError("NotCarried", f"no HTTP head has that {name}")
+        lines += f"{name}: {value}\r\n".encode("ascii")
+    return lines

@@ -3,7 +3,7 @@
 The outcome is decided when the head of a final answer is complete (R-05). If the connection ends
 before that, and a byte was written, the outcome is unknown. A 3xx is an answer outside 2xx and is
 never followed (H29). Bodies of answers are read and thrown away (S0-68), except a package that an
-agreement allows there (syncReplyMode, seed 001 §1.2.2).
+agreement allows there (syncReplyMode, seed 001 §1.2.2), and a SOAP Fault beside a 4xx or 5xx.
 """
 
 import asyncio
@@ -20,11 +20,17 @@ from onceonly.transport.http.limits import (
     REPLY_BYTES_MAX,
     HttpClientLimits,
 )
-from onceonly.transport.http.outcome import named, outcome_of, words_of
+from onceonly.transport.http.outcome import (
+    may_hold_fault,
+    named,
+    outcome_of,
+    read_retry_after,
+    words_of,
+)
 from onceonly.transport.http.refusal import read_error_name, render_answer
 from onceonly.transport.outgoing_body import check_size
 from onceonly.transport.tls_words import ALERT
-from onceonly.transport.transport import Answer, Body, Outcome, Transmission
+from onceonly.transport.transport import Answer, Body, Outcome, TakeReply, Transmission
 
 SWITCHING_PROTOCOLS = 101
 
@@ -33,9 +39,6 @@ UNSENT = "answered before the end of the body"
 
 TAKEN = render_answer(Answer(204), is_last=False)
 """The answer that nearly every request gets from an endpoint of ours: it says one thing only."""
-
-TakeReply = Callable[[str, bytes], None]
-"""Called with the Content-Type and the body of an answer."""
 
 
 class Exchanged(Word):
@@ -85,6 +88,7 @@ class ClientConnection(asyncio.Protocol):
         self._reason = ""
         self._phrase = b""
         self._location = ""
+        self._retry_after = ""
         self._take_reply: TakeReply | None = None
         self._reply = bytearray()
         self._reply_type = ""
@@ -156,6 +160,7 @@ class ClientConnection(asyncio.Protocol):
         if self._is_answer_whole:
             raise _BadAnswerError
         self._error_name = self._reason = self._reply_type = self._location = ""
+        self._retry_after = ""
         self._phrase = b""
 
     def on_status(self, piece: bytes) -> None:
@@ -172,6 +177,8 @@ class ClientConnection(asyncio.Protocol):
             self._reply_type = value.decode("latin-1")
         elif name.lower() == b"location":
             self._location = value.decode("latin-1")
+        elif name.lower() == b"retry-after":
+            self._retry_after = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
         """Decide the outcome, if the answer is not interim. Raises for an impossible status."""
@@ -201,7 +208,8 @@ class ClientConnection(asyncio.Protocol):
         if not self._parser.should_keep_alive():
             self._is_trusted = False
         if self._take_reply is not None and self._is_reply_wanted() and self._reply:
-            self._take_reply(self._reply_type, bytes(self._reply))
+            status = self._parser.get_status_code()
+            self._take_reply(status, self._reply_type, bytes(self._reply))
         self._end_answer()
 
     # Called by the pool.
@@ -228,9 +236,9 @@ class ClientConnection(asyncio.Protocol):
     ) -> Exchanged:
         """Send one request and await the head of its answer; never raises because of the peer.
 
-        With `take_reply` the whole answer is awaited, and if its status is 2xx, `take_reply` is
-        called with its body. An error of the body's files is raised; the peer then sees a broken
-        transfer.
+        With `take_reply` the whole answer is awaited, and `take_reply` is called with its body, if
+        that can be a package or a SOAP Fault. An error of the body's files is raised; the peer then
+        sees a broken transfer.
         """
         assert self._exchange is None, "one exchange at a time"
         whole = body.whole()
@@ -343,7 +351,10 @@ class ClientConnection(asyncio.Protocol):
         self._answer_ended = None
 
     def _is_reply_wanted(self) -> bool:
-        return self._take_reply is not None and 200 <= self._parser.get_status_code() < 300
+        if self._take_reply is None:
+            return False
+        status = self._parser.get_status_code()
+        return 200 <= status < 300 or may_hold_fault(status, self._reply_type)
 
     def _answer_bytes_max(self) -> int:
         if self._is_pending():
@@ -363,7 +374,13 @@ class ClientConnection(asyncio.Protocol):
         self, outcome: Outcome, status: int | None, detail: str, *, is_cut: bool = False
     ) -> None:
         if self._exchange is not None and not self._exchange.done():
-            transmission = Transmission(outcome, bytes_left=True, status_code=status, detail=detail)
+            transmission = Transmission(
+                outcome,
+                bytes_left=True,
+                status_code=status,
+                detail=detail,
+                retry_after_s=read_retry_after(status, self._retry_after),
+            )
             self._exchange.set_result(Exchanged(transmission, is_cut))
         self._release_writer()
 

@@ -19,7 +19,21 @@ PROVES_NOTHING: Final = frozenset({"InternalError"})
 """Names in `Onceonly-Error` after a bug of the receiver, which may have come after its commit.
 Every other name with a 5xx means that nothing was stored, or that it was rolled back."""
 
+COME_AGAIN: Final = frozenset(
+    {
+        HTTPStatus.REQUEST_TIMEOUT,
+        HTTPStatus.TOO_MANY_REQUESTS,
+        HTTPStatus.SERVICE_UNAVAILABLE,
+    }
+)
+"""Statuses whose Retry-After is heeded."""
+
+RETRY_AFTER_S_MAX: Final = 86_400
+"""Longest Retry-After that is heeded: nobody can put a message off for longer at once."""
+
+_SECONDS: Final = re.compile(r"[0-9]{1,9}")
 _PACKAGE: Final = re.compile(r"multipart/related\s*(;|$)", re.IGNORECASE)
+_XML: Final = re.compile(r"\s*text/xml\s*(;|$)", re.IGNORECASE)
 
 PHRASE_LENGTH_MAX = 64
 LOCATION_LENGTH_MAX = 200
@@ -43,6 +57,21 @@ def _is_refusal(status: int, error_name: str, content_type: str) -> bool:
     if status in SAID_BY_PROXIES or error_name in PROVES_NOTHING:
         return False
     return bool(error_name) or _PACKAGE.match(content_type) is not None
+
+
+def may_hold_fault(status: int, content_type: str) -> bool:
+    """Whether the body of this answer can be a SOAP Fault about the request."""
+    return status >= 400 and _XML.match(content_type) is not None
+
+
+def read_retry_after(status: int | None, value: str) -> int | None:
+    """The seconds of a Retry-After beside this status; None if there are none to heed.
+
+    A date is not heeded: the two clocks may differ by more than the pause that is meant.
+    """
+    if status not in COME_AGAIN or _SECONDS.fullmatch(value) is None:
+        return None
+    return min(int(value), RETRY_AFTER_S_MAX)
 
 
 def named(error_name: str, reason: str) -> str:

@@ -133,6 +133,10 @@ def _render_head(answer: Answer, about_body: tuple[str, ...], *, is_last: bool) 
         lines.append(f"Onceonly-Reason: {_in_one_line(answer.reason)}")
     if answer.status_code == METHOD_NOT_ALLOWED.status_code:
         lines.append("Allow: POST")
+    for name, value in answer.headers:
+        assert value.isascii(), "an agreement has no other"
+        assert value.isprintable(), "a line break would be another header"
+        lines.append(f"{name}: {value}")
     if is_last:
         lines.append("Connection: close")
     return "\r\n".join([*lines, "", ""]).encode("ascii")

@@ -110,6 +110,7 @@ class SmtpTransport:
             message_id=outgoing.message_id,
             token=secrets.token_hex(16),
             date=self._now(),
+            headers=outgoing.headers,
         )
         return OutgoingMail(self._mailbox, recipient, head, outgoing.body, is_tls_required)
 

@@ -16,6 +16,7 @@ from onceonly.message.word import Word
 from onceonly.transport.mail import reply
 from onceonly.transport.mail.limits import HEAD_BYTES_MAX, LINE_MAX, RECEIVED_MAX
 from onceonly.transport.mail.reply import MailRefused
+from onceonly.transport.transport import Headers
 
 _PLAIN_ID: Final = re.compile(r"[A-Za-z0-9@._:/+=-]{1,200}")
 _FIELD: Final = re.compile(rb"([!-9;-~]{1,100})[ \t]*:(.*)", re.DOTALL)
@@ -34,7 +35,7 @@ class MailHead(Word):
     """What kind of automatic mail it is, or None for one that a partner's MSH sent."""
 
 
-def render_head(
+def render_head(  # noqa: PLR0913 - because each is a line of the head
     *,
     sender: str,
     recipient: str,
@@ -42,6 +43,7 @@ def render_head(
     message_id: str,
     token: str,
     date: datetime,
+    headers: Headers = (),
 ) -> bytes:
     """The header block with its empty line. Addresses have passed `is_mailbox`.
 
@@ -59,8 +61,11 @@ def render_head(
         f"Subject: {subject}",
         f"Message-ID: <{token}@{sender.rpartition('@')[2]}>",
         "MIME-Version: 1.0",
+        *(f"{name}: {value}" for name, value in headers),
         f"Content-Type: {content_type}",
     ]
+    if not all(line.isascii() and line.isprintable() for line in lines):
+        raise LocalError("InvalidText", "a header is one line of ASCII")
     if max(map(len, lines)) > LINE_MAX:
         raise LocalError("InvalidText", f"a header has more than {LINE_MAX} characters")
     return "\r\n".join([*lines, "", ""]).encode("ascii")

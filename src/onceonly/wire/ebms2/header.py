@@ -8,6 +8,7 @@ from onceonly.message.errors import ErrorCode, FaultCode, RemoteError, changed_e
 from onceonly.message.identity import (
     PartyId,
     checked_identifier,
+    checked_name,
     checked_text,
     is_uri,
     printable,
@@ -124,8 +125,10 @@ def _read(element: Element, limits: Limits) -> Header:
         data = children_of(get(found, "MessageData"), ORDERS["MessageData"])
     from_ids, from_role = _read_party(found, "From", limits)
     to_ids, to_role = _read_party(found, "To", limits)
-    agreement_id = _get_identifier(found, "CPAId", f"{_AT}/eb:CPAId")
-    conversation_id = _get_identifier(found, "ConversationId", f"{_AT}/eb:ConversationId")
+    with located(f"{_AT}/eb:CPAId"):
+        agreement_id = checked_name(get_text(found, "CPAId"), "CPAId")
+    with located(f"{_AT}/eb:ConversationId"):
+        conversation_id = checked_name(get_text(found, "ConversationId"), "ConversationId")
     service, service_type = _read_service(found)
     with located(f"{_AT}/eb:Action"):
         action = _get_words(found, "Action")
@@ -244,10 +247,10 @@ def salvage_header(element: Element | None, limits: Limits) -> About:
     data = _only(element, "MessageData")
     return About(
         message_type=_salvage_type(_only(element, "Service"), _only(element, "Action")),
-        agreement_id=salvage_identifier(_only(element, "CPAId")),
+        agreement_id=_salvage_name(_only(element, "CPAId")),
         from_ids=_salvage_party(_only(element, "From"), limits),
         message_id=salvage_identifier(_only(data, "MessageId")),
-        conversation_id=salvage_identifier(_only(element, "ConversationId")),
+        conversation_id=_salvage_name(_only(element, "ConversationId")),
         profile=Profile.EBMS_2_0,
         ref_to_message_id=salvage_identifier(_only(data, "RefToMessageId")),
     )
@@ -256,6 +259,14 @@ def salvage_header(element: Element | None, limits: Limits) -> About:
 def _only(element: Element | None, name: str) -> Element | None:
     found = [] if element is None else element.findall(own.own(name))
     return found[0] if len(found) == 1 else None
+
+
+def _salvage_name(element: Element | None) -> str | None:
+    text = "" if element is None else (element.text or "").strip(WHITE_SPACE)
+    try:
+        return checked_name(text, "a name")
+    except RemoteError:
+        return None
 
 
 def _salvage_party(element: Element | None, limits: Limits) -> tuple[PartyId, ...]:

@@ -221,22 +221,27 @@ def _read_order(blocks: dict[str, Element]) -> MessageOrder | None:
         return None
     with located(f"{_HEADER}MessageOrder/eb:SequenceNumber"):
         found = once(element, ORDERS["MessageOrder"])
-        digits = get_text(found, "SequenceNumber")
-        number = _ORDER_NUMBER.fullmatch(digits)
-        if number is None:
-            raise misshapen(
-                f"SequenceNumber is {quoted(digits)}; expected is a number from 0 to"
-                f" {MESSAGE_ORDER_MAX}"
-            )
+        number = checked_order_number(get_text(found, "SequenceNumber"))
         said = find_attribute(found["SequenceNumber"], own.own("status"))
         is_reset = False if said is None else checked_word(said, "status", _RESETS)
-        order = MessageOrder(int(number[1]), is_reset)
+        order = MessageOrder(number, is_reset)
         if is_reset and order.number:
             raise RemoteError(
                 ErrorCode.INCONSISTENT,
                 f"SequenceNumber is {order.number} with status Reset; expected is 0 there",
             )
     return order
+
+
+def checked_order_number(digits: str) -> int:
+    """The number in a MessageOrder. Raises `RemoteError` (OtherXml)."""
+    number = _ORDER_NUMBER.fullmatch(digits)
+    if number is None:
+        raise misshapen(
+            f"SequenceNumber is {quoted(digits)}; expected is a number from 0 to"
+            f" {MESSAGE_ORDER_MAX}"
+        )
+    return int(number[1])
 
 
 # --- Signals ------------------------------------------------------------------------------------
@@ -362,7 +367,8 @@ def _read_status(header: SignalHeader, element: Element) -> Report:
 def salvage(root: Element, limits: Limits) -> About:
     """What can be known about the sender of a refused document. Never raises."""
     try:
-        element = sections_of(root, read_envelope(root)).blocks.get("MessageHeader")
+        sections = sections_of(root, read_envelope(root))
     except RemoteError:
-        element = None
-    return salvage_header(element, limits)
+        return salvage_header(None, limits)
+    about = salvage_header(sections.blocks.get("MessageHeader"), limits)
+    return changed(about, wants_sync_reply="SyncReply" in sections.hop_blocks)

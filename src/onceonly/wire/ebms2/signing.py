@@ -9,7 +9,7 @@ from base64 import b64encode
 from hashlib import sha256
 from typing import Final
 
-from onceonly.message.message import Actor, Payload
+from onceonly.message.message import Actor, Payload, SignedReference
 from onceonly.wire.canonical import Method, View, canonical_forms
 from onceonly.wire.names import CONTENT_ID_SCHEME
 from onceonly.wire.signature import (
@@ -57,14 +57,41 @@ def sign(document: str, payloads: tuple[Payload, ...], signing: EnvelopeSigning)
     return whole(b64encode(signing.signer.sign(form)).decode())
 
 
-def _signed_info(signing: EnvelopeSigning, digest: bytes, payloads: tuple[Payload, ...]) -> str:
-    form = EXCLUSIVE if signing.is_exclusive else INCLUSIVE
-    transforms = (
+def references_over(document: bytes, payloads: tuple[Payload, ...]) -> tuple[SignedReference, ...]:
+    """The References of a document that nobody signed, as its acknowledgement holds them (§9.7).
+
+    Over the same things that a signature covers: the envelope without what is for the next MSH,
+    and each payload.
+    """
+    ((envelope,),) = canonical_forms(document, (covered(Method(), is_filtered=True),))
+    digest = sha256(envelope).digest()
+    found = [_bound("", _reference("", _transforms(INCLUSIVE), digest), digest)]
+    for payload in payloads:
+        (content_id,) = escaped((payload.content_id,))
+        digest = bytes.fromhex(payload.digest)
+        text = _reference(f"{CONTENT_ID_SCHEME}{content_id}", "", digest)
+        found.append(_bound(f"{CONTENT_ID_SCHEME}{payload.content_id}", text, digest))
+    return tuple(found)
+
+
+def _bound(uri: str, text: str, digest: bytes) -> SignedReference:
+    """A Reference that stands alone: in canonical form, with each prefix bound in it."""
+    alone = text.replace("<ds:Reference", f'<ds:Reference xmlns:ds="{NAMESPACE}"', 1)
+    ((form,),) = canonical_forms(alone.encode(), (View(Method()),))
+    return SignedReference(uri, SHA256, b64encode(digest).decode(), form.decode())
+
+
+def _transforms(form: str) -> str:
+    return (
         f'<ds:Transforms><ds:Transform Algorithm="{ENVELOPED}"/>'
         f'<ds:Transform Algorithm="{XPATH}">{_FILTER}</ds:Transform>'
         f'<ds:Transform Algorithm="{form}"/></ds:Transforms>'
     )
-    references = [_reference("", transforms, digest)]
+
+
+def _signed_info(signing: EnvelopeSigning, digest: bytes, payloads: tuple[Payload, ...]) -> str:
+    form = EXCLUSIVE if signing.is_exclusive else INCLUSIVE
+    references = [_reference("", _transforms(form), digest)]
     for payload in payloads:
         (content_id,) = escaped((payload.content_id,))
         uri = f"{CONTENT_ID_SCHEME}{content_id}"

@@ -539,8 +539,8 @@ SELECT incident_id, role, from_party, to_party, reason, opened_at, resolved_at, 
 
 -- name: append
 INSERT INTO journal VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,
-    ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?35, ?36, ?37, ?38, ?29, ?30, ?31, ?32,
-    ?33, ?34)
+    ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?36, ?37, ?38, ?39, ?29, ?30, ?31, ?32,
+    ?33, ?34, ?35)
 
 -- name: get_journal_end
 SELECT seq, chain_hash FROM journal ORDER BY seq DESC LIMIT 1
@@ -550,7 +550,8 @@ SELECT party, event, at, monotonic_ns, direction, from_party, to_party, message_
     ref_to_message_id, conversation_id, agreement_id, profile, semantics, service, action,
     sequence_number, attempt, transport, endpoint, outcome, status_code, error_code, severity,
     size_bytes, digest, hop, actor, reason, header_digest, message_timestamp_at, time_to_live_at,
-    ack_requested, receipt_requested, order_number, schema_version, seq, store_epoch, chain_hash
+    ack_requested, receipt_requested, order_number, signer, schema_version, seq, store_epoch,
+    chain_hash
   FROM journal WHERE seq > ? ORDER BY seq LIMIT ?
 
 -- name: list_asked
@@ -558,7 +559,8 @@ SELECT party, event, at, monotonic_ns, direction, from_party, to_party, message_
     ref_to_message_id, conversation_id, agreement_id, profile, semantics, service, action,
     sequence_number, attempt, transport, endpoint, outcome, status_code, error_code, severity,
     size_bytes, digest, hop, actor, reason, header_digest, message_timestamp_at, time_to_live_at,
-    ack_requested, receipt_requested, order_number, schema_version, seq, store_epoch, chain_hash
+    ack_requested, receipt_requested, order_number, signer, schema_version, seq, store_epoch,
+    chain_hash
   FROM journal INDEXED BY journal_asked WHERE event = 'Asked' AND seq < ? ORDER BY seq DESC LIMIT ?
 
 -- name: list_journal_of
@@ -566,7 +568,8 @@ SELECT party, event, at, monotonic_ns, direction, from_party, to_party, message_
     ref_to_message_id, conversation_id, agreement_id, profile, semantics, service, action,
     sequence_number, attempt, transport, endpoint, outcome, status_code, error_code, severity,
     size_bytes, digest, hop, actor, reason, header_digest, message_timestamp_at, time_to_live_at,
-    ack_requested, receipt_requested, order_number, schema_version, seq, store_epoch, chain_hash
+    ack_requested, receipt_requested, order_number, signer, schema_version, seq, store_epoch,
+    chain_hash
   FROM journal WHERE message_id = ? ORDER BY seq
 
 -- name: list_outcomes
@@ -574,7 +577,8 @@ SELECT party, event, at, monotonic_ns, direction, from_party, to_party, message_
     ref_to_message_id, conversation_id, agreement_id, profile, semantics, service, action,
     sequence_number, attempt, transport, endpoint, outcome, status_code, error_code, severity,
     size_bytes, digest, hop, actor, reason, header_digest, message_timestamp_at, time_to_live_at,
-    ack_requested, receipt_requested, order_number, schema_version, seq, store_epoch, chain_hash
+    ack_requested, receipt_requested, order_number, signer, schema_version, seq, store_epoch,
+    chain_hash
   FROM journal WHERE message_id = ? AND (event = 'Transmitted' OR event = 'PingSent')
   ORDER BY seq DESC LIMIT ?
 
@@ -1152,7 +1156,7 @@ SELECT seq, event, at, from_party, to_party
   FROM journal WHERE seq > ? AND seq <= ?
     AND event IN ('DuplicateEliminated', 'CollisionDetected', 'Rejected', 'SecurityEvent',
       'ErrorReceived', 'OrphanAckReceived', 'LateAckReceived', 'Withheld', 'ApplicationRefused',
-      'Parked', 'InternalError')
+      'Parked', 'InternalError', 'SignatureRefused')
   ORDER BY seq
 
 -- name: find_counter
@@ -1189,7 +1193,8 @@ SELECT party, event, at, monotonic_ns, direction, from_party, to_party, message_
     ref_to_message_id, conversation_id, agreement_id, profile, semantics, service, action,
     sequence_number, attempt, transport, endpoint, outcome, status_code, error_code, severity,
     size_bytes, digest, hop, actor, reason, header_digest, message_timestamp_at, time_to_live_at,
-    ack_requested, receipt_requested, order_number, schema_version, seq, store_epoch, chain_hash
+    ack_requested, receipt_requested, order_number, signer, schema_version, seq, store_epoch,
+    chain_hash
   FROM journal WHERE seq IN (
     SELECT seq FROM (
       SELECT seq, at, from_party, to_party FROM listed INDEXED BY listed_by_event
@@ -1207,7 +1212,8 @@ SELECT party, event, at, monotonic_ns, direction, from_party, to_party, message_
     ref_to_message_id, conversation_id, agreement_id, profile, semantics, service, action,
     sequence_number, attempt, transport, endpoint, outcome, status_code, error_code, severity,
     size_bytes, digest, hop, actor, reason, header_digest, message_timestamp_at, time_to_live_at,
-    ack_requested, receipt_requested, order_number, schema_version, seq, store_epoch, chain_hash
+    ack_requested, receipt_requested, order_number, signer, schema_version, seq, store_epoch,
+    chain_hash
   FROM journal INDEXED BY journal_by_message
   WHERE message_id = ? AND event = ? AND seq > ? ORDER BY seq LIMIT 1
 
@@ -1279,6 +1285,24 @@ SELECT agreement_id, status, count(*) FROM (
     WHERE status IN ('in_doubt', 'queued', 'sending') AND
       status <> 'acknowledged' AND status <> 'sent' LIMIT ?)
   GROUP BY agreement_id, status
+
+-- name: list_evidence
+SELECT from_party, to_party, kind, content_type, document, signer, verified_at, keep_until_at
+  FROM evidence WHERE message_id = ? ORDER BY from_party, to_party, kind
+
+-- name: find_evidence
+SELECT place FROM evidence WHERE message_id = ? AND from_party = ? AND to_party = ? AND kind = ?
+
+-- name: add_evidence
+INSERT INTO evidence (message_id, from_party, to_party, kind, content_type, document, signer,
+    verified_at, keep_until_at)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
+
+-- name: list_old_evidence
+SELECT place FROM evidence WHERE keep_until_at < ? ORDER BY keep_until_at LIMIT ?
+
+-- name: forget_evidence
+DELETE FROM evidence WHERE place = ?
 
 -- name: get_sending_order
 SELECT status, next_number, in_turn, number, began FROM sending_order

@@ -1,0 +1,201 @@
+"""Signatures: with which key we sign, and whether what came is signed as agreed.
+
+The order of R-30: nothing of a message is believed, answered from the store or changed before its
+signature stands. `attest` is asked when a package was read to its end and before anything of it is
+kept. Certificates that travel with a message are a hint for the choice and never trusted; the
+agreement pins those that may sign (`ebms2.md` §9.6). Pure: keys come in as values.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
+
+from onceonly.message.errors import ErrorCode, RemoteError
+from onceonly.message.message import Message, SignedReference
+from onceonly.message.signing import Canonicalization, PinnedCertificate, Signed, SigningTerms
+from onceonly.message.word import Word
+from onceonly.wire.document import Content, Envelope
+from onceonly.wire.evidence import forms_in
+from onceonly.wire.proof import check_digests, check_value
+from onceonly.wire.signature import EnvelopeSigning, Signature, Signer, UnreadableSignature
+
+
+class SigningIdentity(Word, kw_only=True):
+    """One key of ours; instants are in microseconds UTC."""
+
+    id: str
+    begins_at: int
+    """When we begin to sign with it."""
+    until_at: int
+    """When its certificate ends."""
+    fingerprint: str
+    usual_method: str
+    signers: Mapping[str, Signer]
+    """By the name of the algorithm (`SignatureAlgorithm`)."""
+
+
+class SignatureRefused(RemoteError):  # noqa: N818 - because it is named as its event is
+    """What came is not signed as agreed. The partner is told the code and no detail (§7).
+
+    `detail` is for the journal.
+    """
+
+    def __init__(self, detail: str, *, code: ErrorCode = ErrorCode.SECURITY_FAILURE) -> None:
+        super().__init__(code, TOLD, location=_LOCATION)
+        self.detail = detail
+
+
+TOLD = "the signature is not as agreed; expected is one over the envelope and each payload"
+_LOCATION = "//SOAP:Header/ds:Signature"
+
+
+class Attested(Word, kw_only=True):
+    """A package whose signature stands."""
+
+    signer: str
+    """Fingerprint of the certificate."""
+    references: tuple[SignedReference, ...]
+    """What an acknowledgement copies of it."""
+    document: bytes
+    """The signed envelope, as it came."""
+
+
+# --- What we sign -------------------------------------------------------------------------------
+
+
+class Unproven(Word):
+    """A package whose signature does not stand, and why."""
+
+    why: str
+
+
+Heard = Attested | Unproven | None
+"""What the signature of a package says of it; None if it has none and needs none."""
+
+
+def signing_of(
+    identities: Sequence[SigningIdentity], terms: SigningTerms, at: int
+) -> EnvelopeSigning | None:
+    """How an envelope under these terms is signed now; None if we have no key for them."""
+    signer = find_signer(identities, terms, at)
+    if signer is None:
+        return None
+    is_exclusive = terms.canonicalization is Canonicalization.EXCLUSIVE
+    return EnvelopeSigning(signer=signer, is_exclusive=is_exclusive)
+
+
+def find_signer(
+    identities: Iterable[SigningIdentity], terms: SigningTerms, at: int
+) -> Signer | None:
+    """That of the identity which began last and has begun (§9.6).
+
+    If none has begun, the next one: the partner sees what is wrong, and so does `certificate list`.
+    """
+    ours = [one for one in identities if one.id in terms.identities]
+    if not ours:
+        return None
+    begun = [one for one in ours if one.begins_at <= at]
+    if begun:
+        last = max(begun, key=lambda one: (one.begins_at, one.id))
+    else:
+        last = min(ours, key=lambda one: (one.begins_at, one.id))
+    return last.signers.get(terms.algorithm or last.usual_method)
+
+
+def signs(terms: SigningTerms, content: Content, *, is_asked: bool = False) -> bool:
+    """Whether this is signed. `is_asked`: it is an acknowledgement that must be (§9.2)."""
+    if is_asked or terms.signs is Signed.ALL:
+        return True
+    return terms.signs is Signed.MESSAGES and isinstance(content, Message)
+
+
+Found = Signature | UnreadableSignature | None
+"""The signature that an envelope has."""
+
+
+# --- What must be signed ------------------------------------------------------------------------
+
+
+def refuse_unsigned(found: Found, content: Content, terms: SigningTerms) -> None:
+    """Raise `SignatureRefused` for what cannot stand, before a payload is read.
+
+    It lacks the signature that was agreed, or has one of a shape that is not accepted.
+    """
+    if found is None:
+        if requires(terms, content):
+            raise SignatureRefused("there is no signature; expected is one, which was agreed")
+    elif isinstance(found, UnreadableSignature) and _is_looked_at(terms):
+        raise SignatureRefused(found.reason, code=found.code)
+
+
+def requires(terms: SigningTerms, content: Content) -> bool:
+    """Whether the partner must have signed this."""
+    if terms.requires is Signed.ALL:
+        return True
+    return terms.requires is Signed.MESSAGES and isinstance(content, Message)
+
+
+def _is_looked_at(terms: SigningTerms) -> bool:
+    """Whether a signature is verified: without a certificate of the partner it says nothing."""
+    return bool(terms.partner_certificates) or not terms.is_believed_unsigned
+
+
+def attest(envelope: Envelope, terms: SigningTerms) -> Attested | None:
+    """Verify the signature of a package of the partner; None if it has none and needs none.
+
+    One that nobody agreed on and nobody can verify is ignored. Raises `SignatureRefused`.
+    """
+    signature = envelope.signature
+    refuse_unsigned(signature, envelope.content, terms)
+    if not isinstance(signature, Signature) or not _is_looked_at(terms):
+        return None
+    content = envelope.content
+    candidates = _candidates(terms, signature, _timestamp_of(content))
+    if not candidates:
+        raise SignatureRefused(
+            "no certificate of the partner was valid at the Timestamp; expected is one of"
+            f" {', '.join(one.fingerprint for one in terms.partner_certificates) or 'none at all'}"
+        )
+    payloads = content.payloads if isinstance(content, Message) else ()
+    try:
+        forms = forms_in(envelope, signature)
+        check_digests(
+            signature,
+            forms,
+            envelope.part_digests,
+            [payload.content_id for payload in payloads],
+            accepts_sha1=terms.accepts_sha1,
+        )
+        signer = _signer_among(candidates, signature, forms.signed_info)
+    except RemoteError as error:
+        raise SignatureRefused(error.description) from error
+    return Attested(
+        signer=signer.fingerprint, references=forms.references, document=envelope.header
+    )
+
+
+def _signer_among(
+    candidates: Sequence[PinnedCertificate], signature: Signature, signed_info: bytes
+) -> PinnedCertificate:
+    refusal: RemoteError | None = None
+    for one in candidates:
+        try:
+            check_value(one.der, signature, signed_info)
+        except RemoteError as error:
+            refusal = refusal or error
+        else:
+            return one
+    assert refusal is not None, "there is a candidate"
+    raise refusal
+
+
+def _candidates(
+    terms: SigningTerms, signature: Signature, timestamp_at: int
+) -> list[PinnedCertificate]:
+    """Those that were valid then; the one that the signature names comes first."""
+    named = {sha256(one).hexdigest() for one in signature.certificates}
+    valid = [one for one in terms.partner_certificates if one.was_valid(timestamp_at)]
+    return sorted(valid, key=lambda one: one.fingerprint not in named)
+
+
+def _timestamp_of(content: Content) -> int:
+    return content.timestamp_at if isinstance(content, Message) else content.header.timestamp_at

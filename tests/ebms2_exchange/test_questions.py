@@ -1,0 +1,129 @@
+"""Pings and StatusRequests of ebMS 2.0, asked of us and by us."""
+
+import pytest
+from peer_ebms2 import EB, MSH, ORDERING, SYNC_REPLY, answer_with, fault_answer, read, with_peer
+from two_parties import submit
+
+from onceonly.message.event import Event
+
+pytestmark = pytest.mark.anyio
+
+M, Q = "m-0001@a.example.com", "q-1@a.example.com"
+NEVER_STORED = "m-9999@a.example.com"
+
+
+def status_request(about: str) -> str:
+    return (
+        f'<eb:StatusRequest eb:version="2.0"><eb:RefToMessageId>{about}</eb:RefToMessageId>'
+        "</eb:StatusRequest>"
+    )
+
+
+@pytest.mark.statement("E2-90")
+async def test_a_pong_is_the_answer_where_that_is_awaited(tmp_path):
+    async with with_peer(tmp_path) as (gateway, peer):
+        reply = await peer.say_signal("Ping", message_id=Q, blocks=SYNC_REPLY)
+        pong = read(reply.body)
+        assert (reply.status, pong.kind, pong.ref) == (200, "Pong", Q)
+        (row,) = gateway.rows(Event.REPORT_SENT)
+        assert row.outcome == "unknown"
+        assert not peer.has_unheard()
+
+
+async def test_an_answer_to_a_question_asks_for_nothing(tmp_path):
+    """Neither of them has AckRequested, which would never end."""
+    async with with_peer(tmp_path) as (_, peer):
+        await peer.say_signal("Ping", message_id=Q)
+        pong = await peer.hear("Pong")
+        await peer.say_signal("StatusRequest", message_id=Q, body=status_request(M))
+        response = await peer.hear("StatusResponse")
+        assert b"AckRequested" not in pong.body + response.body
+        assert (response.text("ConversationId"), response.text("Service")) == ("conv-1", MSH)
+
+
+@pytest.mark.statement("E2-88")
+async def test_a_status_has_the_time_of_receipt_where_it_was_received(tmp_path):
+    async with with_peer(tmp_path) as (gateway, peer):
+        await peer.say_business(M)
+        await peer.hear("Acknowledgment")
+        await gateway.until_handed_over(M)
+        told = {}
+        for about in (M, NEVER_STORED):
+            body = status_request(about)
+            reply = await peer.say_signal("StatusRequest", blocks=SYNC_REPLY, body=body)
+            element = read(reply.body).document.find(f".//{{{EB}}}StatusResponse")
+            assert element is not None
+            has_time = element.find(f"{{{EB}}}Timestamp") is not None
+            told[about] = (element.get(f"{{{EB}}}messageStatus"), has_time)
+        assert told == {M: ("Received", True), NEVER_STORED: ("NotRecognized", False)}
+
+
+@pytest.mark.statement("E2-89")
+async def test_s5_a_request_about_a_message_of_another_is_one_about_an_unknown_one(tmp_path):
+    """Also about a message that we sent: it is asked under the asker's own key."""
+    async with with_peer(tmp_path) as (gateway, peer):
+        ours = await submit(gateway, peer.party, **ORDERING)
+        await peer.hear("NewOrder")
+        await peer.say_signal("StatusRequest", body=status_request(ours), blocks=SYNC_REPLY)
+        reply = await peer.say_signal("StatusRequest", body=status_request(ours), blocks=SYNC_REPLY)
+        status = read(reply.body).attribute("StatusResponse", "messageStatus")
+        assert status == "NotRecognized"
+
+
+async def test_s7_a_stranger_that_asks_gets_no_answer(tmp_path):
+    async with with_peer(tmp_path) as (gateway, peer):
+        for action, body in (("Ping", ""), ("StatusRequest", status_request(M))):
+            reply = await peer.say_signal(
+                action, from_party="urn:duns:999999999", body=body, blocks=SYNC_REPLY
+            )
+            assert (reply.status, reply.body) == (204, b"")
+        assert len(gateway.rows(Event.SECURITY_EVENT)) == 2
+        assert not peer.has_unheard()
+
+
+def not_supported(ref: str) -> str:
+    return (
+        '<eb:ErrorList eb:version="2.0" SOAP:mustUnderstand="1" eb:highestSeverity="Error">'
+        '<eb:Error eb:errorCode="NotSupported" eb:severity="Error">'
+        '<eb:Description xml:lang="en">no Ping here</eb:Description></eb:Error></eb:ErrorList>'
+    )
+
+
+@pytest.mark.statement("E2-92")
+@pytest.mark.parametrize("how", ["fault", "error", "error in the answer"])
+async def test_ir_28_a_partner_that_cannot_be_asked_gets_the_message(tmp_path, how):
+    """NotSupported, or a fault: it runs, and says nothing of whether it takes messages."""
+    async with with_peer(tmp_path, ping_before_send_above=0) as (gateway, peer):
+        if how == "fault":
+            peer.answer(fault_answer("MustUnderstand", "Ping"))
+        elif how == "error in the answer":
+            peer.answer(
+                lambda ping: answer_with(
+                    peer.signal("MessageError", ref=ping.message_id, blocks=not_supported("")).body
+                )
+            )
+        message_id = await submit(gateway, peer.party, **ORDERING)
+        ping = await peer.hear("Ping")
+        if how == "error":
+            await peer.say_signal("MessageError", ref=ping.message_id, blocks=not_supported(""))
+        assert (await peer.hear("NewOrder")).message_id == message_id
+        (row,) = gateway.rows(Event.PONG_RECEIVED)
+        assert "cannot be asked" in (row.reason or "")
+
+
+@pytest.mark.statement("E2-92")
+async def test_an_operator_is_told_that_a_partner_cannot_be_asked(tmp_path):
+    async with with_peer(tmp_path) as (gateway, peer):
+        peer.answer(fault_answer("MustUnderstand", "Ping"))
+        answer = await gateway.call("POST", f"/v1/partners/{peer.party}/ping?wait=20")
+        [found] = answer.json["pings"]
+        assert found["available"] is None
+
+
+async def test_a_pong_in_the_answer_is_read(tmp_path):
+    """Some products answer there although nobody asked for it."""
+    async with with_peer(tmp_path) as (gateway, peer):
+        peer.answer(lambda ping: answer_with(peer.signal("Pong", ref=ping.message_id).body))
+        answer = await gateway.call("POST", f"/v1/partners/{peer.party}/ping?wait=20")
+        [found] = answer.json["pings"]
+        assert found["available"] is True
