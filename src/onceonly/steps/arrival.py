@@ -11,7 +11,7 @@ from onceonly.message.digest import Digests
 from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey, Pair
-from onceonly.message.message import AckRequested, SignedReference, SyncReplyMode
+from onceonly.message.message import AckRequested, MessageOrder, SignedReference, SyncReplyMode
 from onceonly.message.package import Package
 from onceonly.message.printable import quoted
 from onceonly.message.signals import AckStatus, Assurance
@@ -129,12 +129,12 @@ def store(
         admitted.terms,
         is_cancelled=txn.is_cancelled(key),
     )
-    taking = holding.take(txn, ground, message, admitted.terms)
-    if reception.case is Case.NEW and taking is not None:
-        assert message.order is not None, "it has a place in an order"
-        reception = receiving.in_its_order(reception, message.order.number, taking)
-    verdict = ArrivalVerdict(reception.case, _located(reception.effects, reception.case))
-    if reception.case.is_new:
+    taking = None
+    if message.order is not None and reception.case is Case.NEW:
+        taking = holding.take(txn, ground, message, admitted.terms)
+        reception = _in_its_order(reception, message.order, taking)
+    verdict = ArrivalVerdict(reception.case, reception.effects)
+    if reception.case is Case.NEW or reception.case is Case.HELD:
         _check_still_agreed(ground, admitted.agreement)
         verdict = _keep(txn, ground, received, reception, taking)
     elif AcknowledgeAnew() in reception.effects:
@@ -235,16 +235,16 @@ def _check_still_agreed(ground: Ground, agreement: Agreement) -> None:
     check_valid(agreement, ground.now.at)
 
 
-_OF_ORDER = (Case.ORDER_BROKEN, Case.HOLD_FULL)
-
-
-def _located(effects: Sequence[Effect], case: Case) -> Sequence[Effect]:
-    """With the place in the header that a refusal for the order is about."""
-    if case not in _OF_ORDER:
-        return effects
-    return [
-        changed(one, location=ORDER_LOCATION) if isinstance(one, Answer) else one for one in effects
+def _in_its_order(reception: Reception, order: MessageOrder, taking: Taking | None) -> Reception:
+    """As the order has it; a refusal names the place in the header that it is about."""
+    if taking is None:
+        return reception
+    reception = receiving.in_its_order(reception, order.number, taking)
+    effects = [
+        changed(one, location=ORDER_LOCATION) if isinstance(one, Answer) else one
+        for one in reception.effects
     ]
+    return changed(reception, effects=tuple(effects))
 
 
 def _keep(

@@ -61,9 +61,11 @@ def event_of(message_id: str, before: Outbound, after: Outbound) -> OrderEvent |
     return MessageEnded(message_id)
 
 
-def order_news(message_id: str, before: Outbound, after: Outbound) -> tuple[OrderWork, ...]:
+def order_news(
+    agreement: Agreement, message_id: str, before: Outbound, after: Outbound
+) -> tuple[OrderWork, ...]:
     """The work for the conversation of a message of ours that changed."""
-    event = event_of(message_id, before, after)
+    event = event_of(message_id, before, after) if is_ordered(agreement) else None
     return () if event is None else (OrderWork(message_id, event),)
 
 
@@ -86,6 +88,8 @@ class Conversations:
         self._ground = ground
         self._states: dict[ConversationKey, SendingOrder] = {}
         self._changed: dict[ConversationKey, Agreement] = {}
+        self.is_changed = False
+        """Whether there is something to write."""
 
     def _state(self, conversation: ConversationKey) -> SendingOrder:
         """The conversation as this run sees it."""
@@ -179,6 +183,7 @@ class Conversations:
         if state != self._state(conversation):
             self._states[conversation] = state
             self._changed[conversation] = agreement
+            self.is_changed = True
 
     def write(self) -> None:
         """Write what changed since the last call."""
@@ -189,3 +194,4 @@ class Conversations:
             until_at = self._ground.now.at + kept_us
             self._txn.put_sending_order(conversation, state, keep_until_at=until_at)
         self._changed.clear()
+        self.is_changed = False

@@ -149,7 +149,8 @@ class Turn:
     def write(self) -> None:
         """Write what changed since the last call."""
         self._recoveries.write()
-        self._conversations.write()
+        if self._conversations.is_changed:
+            self._conversations.write()
         for message_id in self._changed_entries:
             state = self._entries[message_id].state
             self._txn.put_outbound(message_id, state, at=self._now.at)
@@ -188,8 +189,8 @@ class Turn:
             # Whoever settles its doubt has seen them, and nobody has to take it up.
             self._txn.resolve_about(Role.SENDER, entry.pair, message_id, at=self._now.at)
         follow = self._carry_out_message_effects(entry, agreement, effects)
-        if is_ordered(agreement):
-            follow += order_news(message_id, before, after)
+        if agreement.terms.is_ordered:
+            follow += order_news(agreement, message_id, before, after)
         if isinstance(event, Settled):
             follow.append(RecoveryWork(message_id, event))
         else:
@@ -245,7 +246,7 @@ class Turn:
             self._package = self._txn.get_package(entry.message_id)
             return
         agreement, order = self._house.agreement(entry.agreement_id), None
-        if is_ordered(agreement):
+        if agreement.terms.is_ordered:
             order = self._conversations.number_of(draft.message)
         number = event.sequence_number
         self._package = first_package(self._ground, draft.message, number, order)
@@ -449,7 +450,7 @@ class Turn:
     def _note(self, entry: OutboundEntry, agreement: Agreement, effect: Journal) -> None:
         if agreement.is_route and effect.event is Event.NOTIFIED:
             return  # No application is told here; the row of the sent notice says the same.
-        if effect.event is Event.TRANSMITTING and is_ordered(agreement):
+        if agreement.terms.is_ordered and effect.event is Event.TRANSMITTING:
             effect = self._conversations.numbered(entry.message_id, self._draft, effect)
         key = MessageKey(*entry.pair, entry.message_id)
         endpoint = None if effect.attempt is None else endpoint_of(agreement, effect.attempt)
@@ -506,10 +507,13 @@ class Turn:
             return []
         self.know(entry)
         agreement = self._house.agreement(entry.agreement_id)
-        if is_ordered(agreement) and not self._conversations.has_turn(entry.message_id):
+        if agreement.terms.is_ordered and self._has_to_wait(entry, agreement):
             # It was queued before the order was agreed: now its conversation comes first.
             return [OrderWork(entry.message_id, MessageWaits(entry.message_id)), NextWork(pair)]
         return [queued(self._house, entry)]
+
+    def _has_to_wait(self, entry: OutboundEntry, agreement: Agreement) -> bool:
+        return is_ordered(agreement) and not self._conversations.has_turn(entry.message_id)
 
     def _pair(self, pair: Pair) -> SendingPair:
         return self._pairs.get(pair) or self._txn.get_sending_pair(pair)

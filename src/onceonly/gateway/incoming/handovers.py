@@ -277,12 +277,14 @@ class HandOvers:
         """
         for _ in ready:
             self._desk.failpoints.reach("before-hand-over")
+        pair = ready[0][0].key.pair
+        is_ordered = True in [debt.agreement.terms.is_ordered for debt, _ in ready]
         handed_over = await self._desk.persist(
             lambda txn, ground: handing_over.hand_over(
                 txn,
                 ground,
                 [Ready(one, left, self._is_asked_again(one)) for one, left in ready],
-                self._under_way(ready[0][0].key.pair),
+                self._under_way(pair) if is_ordered else (),
             )
         )
         for debt, effects in handed_over:

@@ -15,6 +15,9 @@ from onceonly.protocol.ordering import ReceivingOrder, SendingOrder
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from onceonly.message.identity import Pair
+    from onceonly.store.contract.entries import OutboundEntry
+
 
 class Placed(Word):
     """A received message that is not handed over yet, and its place in its conversation."""
@@ -50,6 +53,10 @@ class OrderSnapshot(Protocol):
 
     def get_receiving_order(self, conversation: ConversationKey) -> ReceivingOrder:
         """The receiving side; a new one if nothing of it ever came, or it was forgotten."""
+        ...
+
+    def find_next_queued(self, pair: Pair) -> OutboundEntry | None:
+        """The longest-waiting queued message of the pair; none that awaits its conversation."""
         ...
 
     def find_next_in_order(self, conversation: ConversationKey) -> str | None:

@@ -95,10 +95,6 @@ class Snapshot(
         """How many messages come after the cursor of `wanted`; stops at `COUNT_MAX`."""
         ...
 
-    def find_next_queued(self, pair: Pair) -> OutboundEntry | None:
-        """The longest-waiting queued message of the pair; none that awaits its conversation."""
-        ...
-
     def list_in_flight(self) -> Sequence[OutboundEntry]:
         """Messages with a turn in an *open* pair: what must be sent after a restart."""
         ...
