@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, Literal, Protocol
 
 import msgspec
-from msgspec import inspect
+from msgspec import UNSET, inspect
 
 from onceonly.api.history import JournalRow
 from onceonly.api.inbox import InboxItem
@@ -89,9 +89,13 @@ def columns_of(row_type: type[Word]) -> tuple[ExportedMember, ...]:
 
 
 def _member(name: str, shown: Callable[[Any], Any] | None) -> Callable[[Any], Any]:
-    if shown is None:
-        return lambda row: getattr(row, name)
-    return lambda row: shown(getattr(row, name))
+    def value(row: Any) -> Any:
+        found = getattr(row, name)
+        if found is UNSET:
+            return None  # A member that this row has not is an empty cell.
+        return found if shown is None else shown(found)
+
+    return value
 
 
 _SIMPLE: Final[dict[type[inspect.Type], Kind]] = {

@@ -251,7 +251,7 @@ def _are_names_of_partner(parties: Sequence[PartyId], agreement: Agreement) -> b
     """Whether each is one of the partner's PartyIds, or a URI of its MSH.
 
     Some products write one fixed type into their signals, so an agreement may ask for the values
-    alone; whose caller it is, is asked as ever (IR-26).
+    alone; whose caller it is, is asked as always (IR-26).
     """
     theirs = set(map(str, agreement.their_ids)) | {agreement.receiver_uri, agreement.send_to}
     values = {one.value for one in agreement.their_ids}
