@@ -119,6 +119,7 @@ async def test_s3_an_acknowledgement_for_the_next_msh_ends_no_message(tmp_path):
         assert gateway.state_of(victim) == "sending"
 
 
+@pytest.mark.statement("E2-80")
 @pytest.mark.parametrize("is_riding", [False, True])
 async def test_s3_s5_nobody_speaks_for_another_partner(tmp_path, is_riding):
     """A signal or a message of a party that is not the partner's changes nothing of ours."""

@@ -120,6 +120,7 @@ ROWS: dict[str, tuple[dict[str, Any], Any, str, str]] = {
 
 
 @pytest.mark.statement("E2-55")
+@pytest.mark.statement("E2-56")
 @pytest.mark.parametrize("row", ROWS)
 async def test_a_refusal_says_its_code_and_where(tmp_path, row):
     """Told by a message of its own to the agreement's partner; nothing is stored (IR-09, IR-11)."""

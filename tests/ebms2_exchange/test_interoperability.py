@@ -85,6 +85,7 @@ async def test_ir_05_an_acknowledgement_is_for_the_message_that_it_names(tmp_pat
         assert gateway.state_of(first) == "sending"
 
 
+@pytest.mark.statement("E2-80")
 async def test_ir_05_an_acknowledgement_after_the_wait_is_a_late_one(tmp_path):
     async with with_peer(tmp_path, **BRIEFLY) as (gateway, peer):
         late = await submit(gateway, peer.party, **ORDERING)

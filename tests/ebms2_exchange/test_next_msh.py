@@ -4,6 +4,7 @@ import pytest
 from peer_ebms2 import (
     ACK_REQUESTED,
     EB,
+    ELIMINATED,
     NEXT_ACK_REQUESTED,
     NEXT_MSH,
     ORDERING,
@@ -106,3 +107,48 @@ async def test_the_next_msh_acknowledges_where_it_alone_was_asked(tmp_path):
         await peer.hear("NewOrder")
         await peer.say_acknowledgment(message_id, blocks=acknowledgment(message_id, NEXT_MSH))
         await gateway.until_state(message_id, "acknowledged")
+
+
+ROWS = {
+    1: ("OnceAndOnlyOnce", "both"),
+    2: ("OnceAndOnlyOnce", "toPartyMSH"),
+    3: ("OnceAndOnlyOnce", "nextMSH"),
+    4: ("AtMostOnce", "toPartyMSH"),
+    5: ("AtLeastOnce", "both"),
+    6: ("AtLeastOnce", "toPartyMSH"),
+    7: ("AtLeastOnce", "nextMSH"),
+    8: ("BestEffort", "toPartyMSH"),
+}
+"""The combinations of the standard (§6.6), by their numbers."""
+
+
+@pytest.mark.statement("E2-83")
+@pytest.mark.parametrize("number", ROWS)
+async def test_each_combination_behaves_as_its_name_says(tmp_path, number):
+    """Sent as it is asked of us: who acknowledges, and whether a repeat is delivered."""
+    semantics, actor = ROWS[number]
+    is_eliminated = number <= 4
+    asked = [] if number in (4, 8) else [TO_PARTY] if number in (2, 6) else [NEXT_MSH]
+    asked = [TO_PARTY, NEXT_MSH] if number in (1, 5) else asked
+    blocks = {TO_PARTY: ACK_REQUESTED, NEXT_MSH: NEXT_ACK_REQUESTED}
+    terms = {"delivery_semantics": semantics, "ack_actor": actor}
+    if not asked:
+        terms["retries"] = None
+    async with with_peer(tmp_path, **terms) as (gateway, peer):
+        await submit(gateway, peer.party, **ORDERING)
+        ours = await peer.hear("NewOrder")
+        assert actors(ours, "AckRequested") == asked
+        assert (b"DuplicateElimination" in ours.body) is is_eliminated
+        parcel = peer.parcel(
+            M,
+            eliminated=ELIMINATED if is_eliminated else "",
+            blocks="".join(blocks[one] for one in asked),
+        )
+        await peer.post(parcel)
+        await peer.post(parcel)
+        if asked:
+            acks = await peer.hear_several("Acknowledgment", 2)
+            assert [actors(ack, "Acknowledgment") for ack in acks] == [asked] * 2
+        delivered = [M, M] if number == 8 else [M]
+        await gateway.until(lambda: gateway.inbox_ids() == delivered)
+        assert not peer.has_unheard()

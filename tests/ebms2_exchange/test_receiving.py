@@ -174,6 +174,7 @@ async def test_a_cpa_that_nobody_knows_is_named_in_a_fault(tmp_path):
         assert (code, "'cpa-other'" in text) == ("SOAP:Client", True)
 
 
+@pytest.mark.statement("E2-58")
 async def test_a_wrong_signal_is_never_answered_by_a_fault(tmp_path):
     """Only what cannot be told from a message is; an error about an error would never end."""
     async with with_peer(tmp_path) as (_, peer):
