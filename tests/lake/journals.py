@@ -271,6 +271,13 @@ class Exchange:
         self.send(message_id)
         self.ack(message_id)
 
+    def acked_without_evidence(self, message_id: str) -> None:
+        """A signed acknowledgement was asked for, and the sender keeps none."""
+        self.submit(message_id, ack_requested="Signed")
+        self.send(message_id)
+        self.arrive(message_id)
+        self.ack(message_id)
+
     def not_delivered_to_app(self, message_id: str) -> None:
         self.submit(message_id)
         self.send(message_id)
@@ -403,6 +410,7 @@ PLANTS: dict[Verdict, Callable[[Exchange, str], None]] = {
     Verdict.SENT_NOT_RECEIVED: Exchange.sent_not_received,
     Verdict.RECEIVED_NOT_SENT: Exchange.received_not_sent,
     Verdict.ACKED_NOT_STORED: Exchange.acked_not_stored,
+    Verdict.ACKED_WITHOUT_EVIDENCE: Exchange.acked_without_evidence,
     Verdict.NOT_DELIVERED_TO_APP: Exchange.not_delivered_to_app,
     Verdict.DELIVERED_TWICE: Exchange.delivered_twice,
     Verdict.CONTENT_MISMATCH: Exchange.content_mismatch,

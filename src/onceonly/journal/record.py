@@ -55,7 +55,8 @@ class Record(Word):
     severity: str | None = None
     size_bytes: int | None = None
     digest: str | None = None
-    """Content digest of the message (`message.digest.content_digest`), hexadecimal SHA-256."""
+    """Content digest of the message (`message.digest.content_digest`), hexadecimal SHA-256; of an
+    EvidenceKept row that of the envelope which is kept."""
     hop: int | None = None
     """Number of the hop, in rows of an intermediary; None in the journals of the two parties."""
     actor: str | None = None

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's wo
 from onceonly.journal.record import METHOD_TRANSPORT
 from onceonly.lake.expressions import is_true
 from onceonly.message.event import Event
-from onceonly.message.message import DeliverySemantics
+from onceonly.message.message import AckRequested, DeliverySemantics
 from onceonly.protocol.effects import NoticeKind
 
 SENDER_EVENTS: Final = (
@@ -80,15 +80,20 @@ def _bits(events: tuple[Event, ...], first: int) -> dict[Event, int]:
     return {event: 1 << (first + n) for n, event in enumerate(events)}
 
 
-OF_ENDS: Final = _bits((*SENDER_EVENTS, *RECEIVER_EVENTS, Event.ORPHAN_ACK_RECEIVED), 0)
+OF_ENDS: Final = _bits(
+    (*SENDER_EVENTS, *RECEIVER_EVENTS, Event.ORPHAN_ACK_RECEIVED, Event.EVIDENCE_KEPT), 0
+)
 """The bit of each event in the journals of sender and receiver."""
 OF_PASSING: Final = _bits(PASSING_EVENTS, _PASSING_FROM)
 """The bit of each event in the journal of an intermediary."""
-TOLD_OF_FAILURE, BEST_EFFORT, TRANSPORT_ONLY, PROMISED = (1 << (_OTHERS_FROM + n) for n in range(4))
-"""`PROMISED`: its sender submitted it under terms that promise something, whatever others say."""
+TOLD_OF_FAILURE, BEST_EFFORT, TRANSPORT_ONLY, PROMISED, ASKED_FOR_EVIDENCE, EVIDENCE = (
+    1 << (_OTHERS_FROM + n) for n in range(6)
+)
+"""`PROMISED`: its sender submitted it under terms that promise something, whatever others say.
+`ASKED_FOR_EVIDENCE`: it asked for a signed acknowledgement; `EVIDENCE`: it keeps one (R-31)."""
 
 assert max(OF_ENDS.values()) < min(OF_PASSING.values()), "no bit has two meanings"
-assert max(OF_PASSING.values()) < TOLD_OF_FAILURE < PROMISED < 1 << _SIGN
+assert max(OF_PASSING.values()) < TOLD_OF_FAILURE < EVIDENCE < 1 << _SIGN
 
 _OFTEN: Final = (
     Event.TRANSMITTING,
@@ -134,6 +139,9 @@ def _one_or_many(condition: str, column: str, bits: dict[Event, int]) -> str:
     return re.sub(rf"\b{column} IN \(([^)]*)\)", many, condition)
 
 
+PROOF_OF_RECEIPT: Final = "acknowledgment"
+"""`reason` of an EvidenceKept row whose envelope proves that the To Party has the message."""
+
 _IS_BEST_EFFORT: Final = f"coalesce(semantics, '') = '{DeliverySemantics.BEST_EFFORT.value}'"
 _IS_TRANSPORT_ONLY: Final = f"coalesce(reason, '') LIKE '{METHOD_TRANSPORT}%'"
 
@@ -146,6 +154,10 @@ MARKS_OF_ROW: Final = (
     f" AND {_IS_TRANSPORT_ONLY}, {TRANSPORT_ONLY}L, 0L)"
     f" + IF({KIND} = {OF_ENDS[Event.SUBMITTED]}L"
     f" AND NOT {_IS_BEST_EFFORT} AND NOT {_IS_TRANSPORT_ONLY}, {PROMISED}L, 0L)"
+    f" + IF({KIND} = {OF_ENDS[Event.SUBMITTED]}L"
+    f" AND ack_requested = '{AckRequested.SIGNED.value}', {ASKED_FOR_EVIDENCE}L, 0L)"
+    f" + IF({KIND} = {OF_ENDS[Event.EVIDENCE_KEPT]}L"
+    f" AND reason = '{PROOF_OF_RECEIPT}', {EVIDENCE}L, 0L)"
 )
 """All bits of one row, in Spark's SQL."""
 
@@ -167,6 +179,11 @@ def was_told() -> Column:
     """Whether the application knows of a failure, or took the message back."""
     ends = (Event.FAILED, Event.EXPIRED, Event.CANCELLED)
     return _has(TOLD_OF_FAILURE | sum(OF_ENDS[event] for event in ends))
+
+
+def lacks_evidence() -> Column:
+    """Whether a signed acknowledgement was asked for, and its sender keeps none."""
+    return _has(ASKED_FOR_EVIDENCE) & ~_has(EVIDENCE)
 
 
 def is_without_promise() -> Column:

@@ -419,6 +419,7 @@ _FOLDED_COLUMNS: Final = (
     "semantics",
     "sequence_number",
     "size_bytes",
+    "ack_requested",
 )
 """Columns of a row that folds ask for, beside its kind and its content."""
 

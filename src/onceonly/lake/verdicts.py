@@ -26,6 +26,7 @@ from onceonly.lake.marks import (
     ever_passing,
     is_by_transport,
     is_without_promise,
+    lacks_evidence,
     was_told,
 )
 from onceonly.message.event import Event
@@ -92,6 +93,7 @@ class Verdict(StrEnum):
     ACK_LOST = "ACK_LOST"
     SENT_NOT_RECEIVED = "SENT_NOT_RECEIVED"
     SETTLED_WRONGLY = "SETTLED_WRONGLY"
+    ACKED_WITHOUT_EVIDENCE = "ACKED_WITHOUT_EVIDENCE"
     MATCHED = "MATCHED"
     MATCHED_LATE = "MATCHED_LATE"
     SETTLED_RIGHTLY = "SETTLED_RIGHTLY"
@@ -143,6 +145,8 @@ class Facts(NamedTuple):
     rejected: Column
     orphaned: Column
     altered: Column
+    lacks_evidence: Column
+    """A signed acknowledgement was asked for, and the sender keeps none (R-31)."""
     two_sided: Column
     """Both parties' journals are in the lake."""
     store_overdue: Column
@@ -244,6 +248,13 @@ CLASSES: Final = (
                 | (f.said_delivered & ~f.acked & ~f.stored & f.send_overdue)
             )
         ),
+    ),
+    VerdictClass(
+        Verdict.ACKED_WITHOUT_EVIDENCE,
+        Standing.ALARM,
+        "A signed acknowledgement was asked for, the sender's journal says acknowledged longer ago "
+        "than the grace, and it has no EvidenceKept for the acknowledgement (R-31).",
+        lambda f: f.submitted & f.acked & f.store_overdue & f.lacks_evidence,
     ),
     VerdictClass(
         Verdict.MATCHED,
@@ -444,6 +455,7 @@ def facts(as_of: int, policy: Policy) -> Facts:
         rejected=ever(Event.REJECTED),
         orphaned=ever(Event.ORPHAN_ACK_RECEIVED),
         altered=is_altered(),
+        lacks_evidence=lacks_evidence(),
         two_sided=F.col("is_two_sided"),
         store_overdue=is_overdue(acked_at, policy.grace_us, as_of),
         send_overdue=is_overdue(F.col("last_sent_at"), policy.grace_us, as_of),

@@ -5,6 +5,8 @@ Signed asked, signed given: an acknowledgement that is not what was asked for ne
 themselves.
 """
 
+from hashlib import sha256
+
 from onceonly.message.agreement import Agreement
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey
@@ -126,7 +128,8 @@ def _note(
     key = MessageKey(kept.from_party, kept.to_party, kept.message_id)
     effect = Journal(Event.EVIDENCE_KEPT, reason=kept.kind.value)
     row = ground.house.rows.about_message(key, agreement, direction, effect, ground.now)
-    txn.append((changed(row, signer=kept.signer),))
+    digest = sha256(kept.document).hexdigest()
+    txn.append((changed(row, signer=kept.signer, digest=digest),))
 
 
 def _evidence(

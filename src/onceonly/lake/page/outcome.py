@@ -179,6 +179,13 @@ QUESTIONS: Final = (
         needs_both=True,
     ),
     AuditQuestion(
+        "acknowledged without the evidence that was asked for",
+        "verdicts",
+        (Verdict.ACKED_WITHOUT_EVIDENCE,),
+        (),
+        needs_both=False,
+    ),
+    AuditQuestion(
         "with an end that somebody must settle",
         "in-doubt",
         (
