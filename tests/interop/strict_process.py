@@ -139,7 +139,7 @@ class StrictMsh:
 
     def captured(self) -> list[Path]:
         """Every package that it wrote, in order."""
-        return sorted((self._directory / "captures").iterdir())
+        return sorted((self._directory / "captures").glob("*.http"))
 
     async def send(self, action: str, payload: bytes = b"", **query: str) -> str:
         """Hand a business message over; its MessageId."""
