@@ -18,7 +18,6 @@ import httpx
 import kept_packages
 import pytest
 
-from onceonly.message.event import Event
 from ports import free_port
 
 PROJECT = Path(__file__).parent / "strict_msh"
@@ -77,13 +76,6 @@ def need_strict_msh() -> None:
     reason = why_not_built()
     if reason:
         pytest.skip(reason)
-
-
-def need_events(*names: str) -> None:
-    """Skip where no gateway writes these into its journal yet."""
-    missing = set(names) - {event.value for event in Event}
-    if missing:
-        pytest.skip(f"no gateway does yet what is journalled as {', '.join(sorted(missing))}")
 
 
 class StrictMsh:
@@ -147,7 +139,7 @@ class StrictMsh:
 
     def captured(self) -> list[Path]:
         """Every package that it wrote, in order."""
-        return sorted((self._directory / "captures").iterdir())
+        return sorted((self._directory / "captures").glob("*.http"))
 
     async def send(self, action: str, payload: bytes = b"", **query: str) -> str:
         """Hand a business message over; its MessageId."""

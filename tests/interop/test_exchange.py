@@ -5,7 +5,7 @@ import hashlib
 import pytest
 from cutting_link import cutting_link
 from ordering import SELLER_NAME, SYNC, ordering
-from strict_process import need_events, need_strict_msh
+from strict_process import need_strict_msh
 
 from onceonly.message.event import Event
 
@@ -19,7 +19,6 @@ WAYS = [pytest.param({}, id="asynchronous"), pytest.param(SYNC, id="synchronous"
 @pytest.fixture(autouse=True)
 def partner() -> None:
     need_strict_msh()
-    need_events("FaultReceived")
 
 
 def digests(*payloads: bytes) -> str:
@@ -155,7 +154,7 @@ async def test_a_fault_of_it_is_a_refusal(tmp_path):
     async with ordering(tmp_path, cpa={"cpa_id": "cpa-other"}) as both:
         order = await both.order(ORDER)
         await both.buyer.until_state(order, "failed")
-        await both.buyer.until_row(Event("FaultReceived"))
+        await both.buyer.until_row(Event.FAULT_RECEIVED)
         shown = await both.buyer.get(f"/v1/messages/{order}")
         assert "CPA cpa-interop not found" in str(shown)
         assert await both.seller.inbox() == []

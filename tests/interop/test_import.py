@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from ordering import BUYER, Ordering, as_toml, cpa_text
 from running_gateway import RunningGateway
-from strict_process import StrictMsh, need_events, need_strict_msh
+from strict_process import StrictMsh, need_strict_msh
 
 from onceonly.gateway.config import read_configuration
 from ports import free_port
@@ -31,7 +31,6 @@ def imported(cpa: Path) -> str:
 async def test_what_is_imported_is_what_the_other_side_reads(tmp_path):
     """No key is written by hand but the gateway's own address, party and store."""
     need_strict_msh()
-    need_events("FaultReceived")
     cpa = tmp_path / "cpa.xml"
     seller = StrictMsh(tmp_path, "--cpa", str(cpa), "--party", "20000002")
     uri = f"http://127.0.0.1:{free_port()}/msh"

@@ -3,7 +3,7 @@
 import pytest
 from ordering import SYNC, ordering
 from signers import CPA_TERMS, IDENTITY, OUR_TERMS, write_signer, write_signers
-from strict_process import need_events, need_strict_msh
+from strict_process import need_strict_msh
 
 from onceonly.message.event import Event
 
@@ -18,7 +18,6 @@ WAYS = [pytest.param({}, id="asynchronous"), pytest.param(SYNC, id="synchronous"
 @pytest.fixture(autouse=True)
 def partner() -> None:
     need_strict_msh()
-    need_events("FaultReceived", "EvidenceKept")
 
 
 @pytest.mark.exchange(
@@ -40,7 +39,7 @@ async def test_both_sides_have_evidence(tmp_path, way):
         for confirmation in confirmations:
             assert (await both.seller.settled(confirmation)).status == "delivered"
         await both.buyer.until(lambda: len(both.buyer.inbox_ids()) == len(confirmations))
-        kept = {row.message_id for row in both.buyer.rows(Event("EvidenceKept"))}
+        kept = {row.message_id for row in both.buyer.rows(Event.EVIDENCE_KEPT)}
         assert set(orders) <= kept
         assert await both.seller.log() == []
 

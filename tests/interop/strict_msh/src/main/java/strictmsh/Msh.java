@@ -7,6 +7,7 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
+import java.nio.file.StandardCopyOption;
 import java.security.MessageDigest;
 import java.time.Duration;
 import java.time.Instant;
@@ -406,10 +407,14 @@ final class Msh {
             return;
         }
         String name = String.format("%03d-%s.http", captured.incrementAndGet(), kind);
-        try (var file = Files.newOutputStream(new File(captures, name).toPath())) {
+        File written = new File(captures, name + ".part");
+        try (var file = Files.newOutputStream(written.toPath())) {
             file.write(("Content-Type: " + contentType + "\r\n\r\n")
                 .getBytes(StandardCharsets.US_ASCII));
             file.write(body);
         }
+        // A kill leaves no file that has only a part of a package.
+        Files.move(written.toPath(), new File(captures, name).toPath(),
+            StandardCopyOption.REPLACE_EXISTING, StandardCopyOption.ATOMIC_MOVE);
     }
 }
