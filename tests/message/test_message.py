@@ -16,6 +16,7 @@ from onceonly.message.identity import (
     checked_text,
 )
 from onceonly.message.message import (
+    AckRequested,
     DeliverySemantics,
     Message,
     Payload,
@@ -49,6 +50,12 @@ def test_the_size_of_a_message_is_that_of_all_its_payloads():
     payloads = Payload("a", "text/plain", 3, "00"), Payload("b", "text/plain", 4, "01")
     assert ORDER.size_bytes == 0
     assert changed(ORDER, payloads=payloads).size_bytes == 7
+
+
+def test_a_header_asks_the_next_msh_for_an_acknowledgement_by_itself():
+    """Whatever it asks of the To Party."""
+    assert not ORDER.wants_next_ack
+    assert changed(ORDER, next_ack_requested=AckRequested.UNSIGNED).wants_next_ack
 
 
 def test_a_prepared_message_does_not_change():

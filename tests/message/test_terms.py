@@ -40,6 +40,19 @@ def test_a_header_with_two_flags_asks_for_what_was_agreed(semantics, asked, word
     assert older.header_semantics is semantics.on_wire
 
 
+@pytest.mark.parametrize(
+    ("semantics", "asks"),
+    [
+        (DeliverySemantics.ONCE_AND_ONLY_ONCE, True),
+        (DeliverySemantics.AT_MOST_ONCE, True),
+        (DeliverySemantics.AT_LEAST_ONCE, False),
+        (DeliverySemantics.BEST_EFFORT, False),
+    ],
+)
+def test_headers_ask_for_elimination_where_nothing_may_come_twice(semantics, asks):
+    assert DeliveryTerms(semantics=semantics).eliminates_duplicates is asks
+
+
 def test_only_acknowledged_messages_of_the_older_profile_have_numbers():
     """Seed 000 §2.2.2: the SequenceNumber belongs to reliable messages."""
     assert DeliveryTerms().numbers_messages

@@ -1,0 +1,41 @@
+"""What a CPA says: services, actions, the time for which it holds, and what two share."""
+
+import pytest
+
+from onceonly.message.cpa import CpaTerms, ServiceBinding, overlapping
+
+ORDERS = ServiceBinding(id="urn:orders", send=("Confirm", "Cancel"), receive=("NewOrder",))
+INVOICES = ServiceBinding(id="Invoicing", type="string", send=("Invoice",))
+
+
+def test_a_service_is_found_by_its_name_and_its_type():
+    terms = CpaTerms(services=(ORDERS, INVOICES))
+    assert terms.binding_of("urn:orders", None) is ORDERS
+    assert terms.binding_of("Invoicing", "string") is INVOICES
+    assert terms.binding_of("Invoicing", None) is None
+
+
+@pytest.mark.parametrize(
+    ("begins_at", "ends_at", "is_valid"),
+    [(None, None, True), (5, None, True), (6, None, False), (None, 6, True), (None, 5, False)],
+)
+def test_a_cpa_holds_from_its_begin_until_before_its_end(begins_at, ends_at, is_valid):
+    assert CpaTerms(valid_from_at=begins_at, valid_until_at=ends_at).is_valid(5) is is_valid
+
+
+@pytest.mark.parametrize(
+    ("other", "common"),
+    [
+        ((), ("any service", None)),
+        ((INVOICES,), None),
+        ((ServiceBinding(id="urn:orders", send=("NewOrder",), receive=("Cancel",)),), None),
+        (
+            (INVOICES, ServiceBinding(id="urn:orders", receive=("NewOrder",))),
+            ("urn:orders", "NewOrder"),
+        ),
+        ((ServiceBinding(id="urn:orders", send=("Confirm", "Cancel")),), ("urn:orders", "Cancel")),
+    ],
+)
+def test_what_two_agreements_both_exchange_in_one_direction(other, common):
+    """Whichever of them is asked."""
+    assert overlapping((ORDERS,), other) == overlapping(other, (ORDERS,)) == common
