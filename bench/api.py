@@ -95,7 +95,7 @@ def request(method: str, path: str, body: bytes = b"", kind: str = "text/plain")
 
 def submission(to: str, document: bytes) -> bytes:
     """POST /v1/messages, as any client writes it."""
-    header = json.dumps({"to": to, "service": "Ordering", "action": "NewOrder"})
+    header = json.dumps({"to": to, "service": "urn:services:Ordering", "action": "NewOrder"})
     disposition = "Content-Disposition: form-data; name="
     first = f'--{BOUNDARY}\r\n{disposition}"message"\r\nContent-Type: application/json\r\n\r\n'
     second = (

@@ -87,7 +87,9 @@ async def submit_all(gateway: Gateway, to: str, count: int, documents: Iterator[
         sink = gateway.spool.open_sink()
         sink.write(next(documents))
         part = Part(sink, "application/xml", "order.xml")
-        await gateway.submissions.submit(Submission(to, "Ordering", "NewOrder", (part,)))
+        await gateway.submissions.submit(
+            Submission(to, "urn:services:Ordering", "NewOrder", (part,))
+        )
 
 
 async def exchange_all(

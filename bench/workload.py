@@ -42,6 +42,12 @@ CASES = {
     "pair-window-16": case_of(1, 3200, profile="rm-2001", writers=16),
     "pair-window-256": case_of(1, 7680, profile="rm-2001", writers=256, beside="200-pairs"),
     "pairs-200-rm-2001": case_of(200, 40, profile="rm-2001", beside="200-pairs"),
+    "pair-one-writer-ebms-2.0": case_of(
+        1, 1500, profile="ebms-2.0", beside="pair-one-writer-rm-2001"
+    ),
+    "pair-window-16-ebms-2.0": case_of(
+        1, 3200, profile="ebms-2.0", writers=16, beside="pair-window-16"
+    ),
     "api-one-writer": case_of(1, 500, kind="api", beside="pair-stop-and-wait"),
     "api-one-writer-rm-2001": case_of(
         1, 500, profile="rm-2001", kind="api", beside="pair-one-writer-rm-2001"

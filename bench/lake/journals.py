@@ -237,6 +237,8 @@ def _row() -> dict[str, str]:
         "time_to_live_at": "NULL::BIGINT",
         "ack_requested": f"if({head}, 'Unsigned', NULL)",
         "receipt_requested": "NULL::VARCHAR",
+        "order_number": "NULL::BIGINT",
+        "signer": "NULL::VARCHAR",
         "schema_version": str(SCHEMA_VERSION),
     }
 

@@ -67,20 +67,21 @@ def test_a_small_run_with_kills_holds_what_was_promised(tmp_path):
 
 
 @pytest.mark.spark
-def test_a_window_in_flight_holds_what_was_promised_too(tmp_path):
-    """The same exchange with rm-2001: no numbers, so a line of order has nothing to be tried on."""
+@pytest.mark.parametrize("profile", ["rm-2001", "ebms-2.0"])
+def test_a_window_in_flight_holds_what_was_promised_too(tmp_path, profile):
+    """The same exchange without numbers, so a line of order has nothing to be tried on."""
     out = tmp_path / "demo"
     options = ("--messages", "20", "--seed", "5", "--loss", "0.4", "--kill-every", "1.5", "--keep")
-    run = demo(out, "--profile", "rm-2001", *options)
+    run = demo(out, "--profile", profile, *options)
     table, talk = run.communicate(timeout=RUN_S)
     assert run.returncode == 0, table + talk
     report = json.loads((out / "report.json").read_text())
-    wanted = {"profile": "rm-2001", "sent": 40, "acknowledged": 40, "handed_over": 40, "held": True}
+    wanted = {"profile": profile, "sent": 40, "acknowledged": 40, "handed_over": 40, "held": True}
     assert {key: report[key] for key in wanted} == wanted
     assert report["verdicts"]["MATCHED"] + report["verdicts"]["MATCHED_LATE"] == 40
     assert report["breaches"] == dict.fromkeys(report["breaches"], 0)
     html = (out / "report.html").read_text()
-    assert "profile rm-2001" in table
+    assert f"profile {profile}" in table
     assert [tries(html, name) for name in ("I1", "I15", "I16")] == [40, 0, 0]
 
 

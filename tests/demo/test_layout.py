@@ -69,7 +69,9 @@ def test_a_directory_that_is_not_there_is_refused(tmp_path):
         DemoOptions(documents=tmp_path / "nowhere").check()
 
 
-@pytest.mark.parametrize(("profile", "window"), [(Profile.RM_2000, 1), (Profile.RM_2001, 16)])
+@pytest.mark.parametrize(
+    ("profile", "window"), [(Profile.RM_2000, 1), (Profile.RM_2001, 16), (Profile.EBMS_2_0, 16)]
+)
 def test_the_generated_configuration_is_one_that_the_gateway_takes(tmp_path, profile, window):
     """All of it: addresses, agreement, drill; also under a directory with odd characters."""
     odd = tmp_path / 'a "quoted" \\ näme'

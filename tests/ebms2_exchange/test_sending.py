@@ -152,3 +152,14 @@ async def test_the_status_of_a_message_is_asked_for(tmp_path):
         await peer.say_signal("StatusResponse", ref=asked.message_id, body=body)
         found = await gateway.get(f"/v1/messages/{message_id}")
         assert found["report"]["said"] == "NotRecognized"
+
+
+async def test_a_message_that_has_left_cannot_be_taken_back(tmp_path):
+    """The profile has no question for it, so an operator is told that nobody can be asked."""
+    async with with_peer(tmp_path) as (gateway, peer):
+        message_id = await submit(gateway, peer.party, **ORDERING)
+        await peer.hear("NewOrder")
+        answer = await gateway.call("POST", f"/v1/messages/{message_id}/cancel")
+        assert (answer.status, answer.json["error"]["name"]) == (409, "NotCancellable")
+        assert "nobody can be asked" in answer.json["error"]["text"]
+        assert not peer.has_unheard()

@@ -3,7 +3,6 @@
 from typing import Any
 
 from onceonly.message.message import AckRequested, DeliverySemantics, SyncReplyMode
-from onceonly.message.profile import Profile
 from onceonly.message.terms import DeliveryReceiptProvided, DeliveryTerms, Intermediary
 from onceonly.simulation.cast import (
     HOPS_MAX,
@@ -101,7 +100,17 @@ def _agreement(line: Line, path: list[str]) -> dict[str, Any]:
         **_retries(terms),
         **_recovery(terms),
     }
-    return keys | (_of_2001(terms) if line.profile is Profile.RM_2001 else {})
+    if line.profile.header_has_parameters:
+        keys |= _of_headers(terms)
+    for key, is_known in (
+        ("timeout", line.profile.has_timeout),
+        ("transient_retries", line.profile.has_transient_errors),
+        ("reports_processing", line.profile.has_cancels),
+        ("response_choice", line.profile.response_acknowledges),
+    ):
+        if not is_known:
+            keys.pop(key, None)
+    return keys
 
 
 def _times(terms: DeliveryTerms) -> dict[str, Any]:
@@ -141,7 +150,7 @@ def _recovery(terms: DeliveryTerms) -> dict[str, Any]:
     return keys
 
 
-def _of_2001(terms: DeliveryTerms) -> dict[str, Any]:
+def _of_headers(terms: DeliveryTerms) -> dict[str, Any]:
     keys = {
         "ack_requested": terms.ack_requested,
         "sync_reply_mode": terms.sync_reply_mode,

@@ -9,11 +9,11 @@ from statistics import median
 
 import pytest
 
+from onceonly.message.message import DeliverySemantics
 from onceonly.message.terms import Intermediary
 from onceonly.simulation.campaign.sometimes import SOMETIMES, reached
 from onceonly.simulation.forgery import KINDS
 from onceonly.simulation.generator import hostile, mishaps
-from onceonly.simulation.generator.agreed import DEGREES
 from onceonly.simulation.generator.profiles import GENERATED
 from onceonly.simulation.generator.scenes import SCENES
 from onceonly.simulation.generator.workload import plan_of
@@ -86,7 +86,7 @@ def test_every_kind_of_party_line_and_forgery_occurs() -> None:
     plans = [plan_of(seed) for seed in range(2 * SEEDS)]
     lines = [line for plan in plans for line in plan.lines]
     assert {line.profile for line in lines} == set(GENERATED)
-    assert {line.terms.semantics for line in lines} == set(DEGREES)
+    assert {line.terms.semantics for line in lines} == set(DeliverySemantics)
     assert {mode for line in lines for _, mode in line.through} == set(Intermediary)
     assert {line.scheme for line in lines} == {"http", "https", "smtp"}
     assert {len(line.through) for line in lines} == {0, 1, 2, 3}

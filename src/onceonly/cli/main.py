@@ -144,7 +144,7 @@ def version() -> None:
     default=Profile.RM_2000.name,
     show_default=True,
     callback=lambda _context, _option, name: profile_named(name),
-    help="One numbered message at a time, in order (rm-2000), or a window of them (rm-2001).",
+    help="One numbered message at a time, in order (rm-2000), or a window of them (the others).",
 )
 @click.option("--loss", default=0.15, show_default=True, help="Share of requests that go wrong.")
 @click.option("--seed", type=int, help="Seed of every fault; printed, random unless given.")
@@ -165,8 +165,8 @@ def version() -> None:
 def demo(**options: object) -> None:
     """Two gateways, a faulty link, hard kills; then Spark's verdict on every message.
 
-    The promise is the same in both profiles, except for the order of delivery, which rm-2001 does
-    not promise.
+    The promise is the same in all profiles, except for the order of delivery, which rm-2000 alone
+    promises here.
     """
     from onceonly.demo.drive import run_demo  # noqa: PLC0415 - because --help must stay quick
     from onceonly.demo.options import DemoOptions  # noqa: PLC0415 - because --help must stay quick

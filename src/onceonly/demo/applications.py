@@ -125,7 +125,7 @@ class SenderApplication(Program):
             lambda: client.submit(
                 [part],
                 to=self._partner.party,
-                service="Ordering",
+                service="urn:services:Ordering",
                 action=self._action,
                 message_id=posting.message_id,
                 conversation=posting.conversation,

@@ -38,6 +38,11 @@ STOP_S = 30.0
 LOG_LINES_SHOWN = 15
 
 
+def _timeout_of(profile: Profile) -> str:
+    """The line of the first wait; none where that is a RetryInterval, as all others are."""
+    return f"timeout = {TIMEOUT_S}\n" if profile.has_timeout else ""
+
+
 class DemoFailed(OnceonlyError):  # noqa: N818 - because it says what happened
     """The demonstration could not be carried out; says nothing about the promise."""
 
@@ -69,7 +74,8 @@ def configuration(
 ) -> str:
     """The text of our gateway's file. Both ports are the link's, so that all traffic crosses it.
 
-    Everything beside the profile is the same for both: the window of `rm-2001` is the default's.
+    Everything beside the profile is the same for both; the windows of the later profiles are the
+    default's.
     """
     return f"""\
 # Written by `onceonly demo`.
@@ -88,8 +94,7 @@ profile = {json.dumps(profile.name)}
 with    = [{json.dumps(theirs.party)}]
 send_to = "http://127.0.0.1:{send_to_port}/msh"
 delivery_semantics = "OnceAndOnlyOnce"
-timeout = {TIMEOUT_S}
-retries = {RETRIES}
+{_timeout_of(profile)}retries = {RETRIES}
 retry_interval = {RETRY_INTERVAL_S}
 persist_duration = "P30D"
 time_to_live = "P7D"

@@ -25,8 +25,8 @@ class DemoOptions:
     messages: int = 60
     """Documents each way; with `documents` the files decide."""
     profile: Profile = Profile.RM_2000
-    """What both gateways speak: `rm-2000`, one numbered message at a time and in order, or
-    `rm-2001`, a window of messages in flight without numbers."""
+    """What both gateways speak: `rm-2000`, one numbered message at a time and in order; `rm-2001`
+    or `ebms-2.0`, a window of messages in flight without numbers."""
     loss: float = 0.15
     """Share of HTTP requests between the gateways that the link loses one way or another."""
     seed: int | None = None

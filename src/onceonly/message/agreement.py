@@ -5,6 +5,8 @@ An `Agreement` is what seed 000 calls a TPA and seed 001 a CPA, as far as delive
 file) has checked that the values fit together; nothing here knows where they come from.
 """
 
+from msgspec.structs import force_setattr
+
 from onceonly.message.cpa import CpaTerms
 from onceonly.message.identity import Pair, PartyId
 from onceonly.message.profile import Profile
@@ -42,14 +44,16 @@ class Agreement(Word, kw_only=True):
     """What people call the partner; it is shown, and never sent or compared."""
     cpa: CpaTerms = CpaTerms()
     """What only a CPA says (`ebms-2.0`)."""
+    name_on_wire: str = ""
+    """TPAId or CPAId in headers and in journals, where both parties use one name (R-35). Made of
+    the CPAId or else the `id`, whatever is given."""
     is_route: bool = False
     """It is a route in accept mode, seen from the sending side: the messages are those of others,
     and their packages were made when we accepted them (R-13)."""
 
-    @property
-    def name_on_wire(self) -> str:
-        """TPAId or CPAId in headers and in journals, where both parties use one name (R-35)."""
-        return self.cpa.cpa_id or self.id
+    def __post_init__(self) -> None:
+        # Asked for a dozen times for each message.
+        force_setattr(self, "name_on_wire", self.cpa.cpa_id or self.id)
 
     @property
     def our_party(self) -> str:

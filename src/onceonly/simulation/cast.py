@@ -18,6 +18,7 @@ from onceonly.gateway.config.transports import Tls
 from onceonly.message.agreement import Agreement, Route
 from onceonly.message.identity import Pair, PartyId
 from onceonly.message.message import AckRequested
+from onceonly.message.profile import Profile
 from onceonly.message.terms import DeliveryTerms, Intermediary, OnExhausted
 from onceonly.message.word import changed
 from onceonly.simulation.network import certificate
@@ -30,6 +31,16 @@ HOPS_MAX = 6
 def party(name: str) -> PartyId:
     """The PartyId of a machine that is a party."""
     return PartyId(f"urn:party:{name}")
+
+
+SERVICE = "urn:services:Ordering"
+"""Of every message."""
+
+
+@lru_cache(256)
+def speaker(name: str, profile: Profile) -> PartyId:
+    """In whose name the machine of a neighbour sends signals: its own, or that of its party."""
+    return PartyId(uri(name)) if profile.has_routing_headers else party(name)
 
 
 def uri(name: str, scheme: str = "http") -> str:

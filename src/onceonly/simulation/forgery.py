@@ -26,7 +26,7 @@ from onceonly.message.signals import (
     SignalHeader,
 )
 from onceonly.message.word import Word, changed
-from onceonly.simulation.cast import line_id, party, path_of, uri
+from onceonly.simulation.cast import SERVICE, line_id, party, path_of, speaker, uri
 from onceonly.simulation.packing import FORGER, Forged, Wrapping, pack_message, pack_signal
 from onceonly.simulation.plan import Line
 from onceonly.store.contract.store import Snapshot
@@ -96,7 +96,9 @@ def _in_other_words(scene: ForgerView) -> ForgerView:
     return changed(scene, line=changed(scene.line, profile=other))
 
 
-def _cancel_from_stranger(scene: ForgerView) -> Forged:
+def _cancel_from_stranger(scene: ForgerView) -> Forged | None:
+    if not scene.line.profile.has_cancels:
+        return None
     header = changed(_header(scene, scene.of), from_ids=(_STRANGER,))
     return _signal(scene, Inquiry(header, InquiryKind.CANCEL), sender=_STRANGER.value)
 
@@ -108,7 +110,8 @@ def _report_from_stranger(scene: ForgerView) -> Forged | None:
 
 def _report_about_another(scene: ForgerView) -> Forged | None:
     """The partner's name, and another message than it was asked about."""
-    return _report(scene, PartyId(uri(scene.path[1])), about=f"another-{scene.number}@{FORGER}")
+    neighbour = speaker(scene.path[1], scene.line.profile)
+    return _report(scene, neighbour, about=f"another-{scene.number}@{FORGER}")
 
 
 def _report(scene: ForgerView, sender: PartyId, *, about: str) -> Forged | None:
@@ -127,7 +130,7 @@ def _report(scene: ForgerView, sender: PartyId, *, about: str) -> Forged | None:
     return _signal(scene, report, sender=sender.value)
 
 
-_ID = re.compile(rb"<MessageId>([^<]*)<")
+_ID = re.compile(rb"<(?:eb:)?MessageId>([^<]*)<")
 _STATUS_REQUEST = InquiryKind.STATUS.value.encode()
 
 
@@ -198,8 +201,8 @@ def _header(scene: ForgerView, ref: str) -> SignalHeader:
     """As the true neighbour writes it."""
     return SignalHeader(
         message_id=f"forged-{scene.number}@{FORGER}",
-        from_ids=(PartyId(uri(scene.path[1])),),
-        to_ids=(PartyId(uri(scene.target)),),
+        from_ids=(speaker(scene.path[1], scene.line.profile),),
+        to_ids=(speaker(scene.target, scene.line.profile),),
         agreement_id=line_id(scene.line),
         conversation_id=f"forged-{scene.number}",
         timestamp_at=scene.at,
@@ -214,7 +217,7 @@ def _business(scene: ForgerView, sender: PartyId) -> Message:
         to_ids=(party(scene.target),),
         agreement_id=line_id(scene.line),
         conversation_id=f"forged-{scene.number}",
-        service="Ordering",
+        service=SERVICE,
         action="NewOrder",
         timestamp_at=scene.at,
         semantics=DeliverySemantics.ONCE_AND_ONLY_ONCE,

@@ -32,7 +32,7 @@ from onceonly.message.signals import (
     SignalHeader,
 )
 from onceonly.message.word import Word, changed
-from onceonly.simulation.cast import line_id, party, path_of, uri
+from onceonly.simulation.cast import SERVICE, line_id, party, path_of, speaker, uri
 from onceonly.simulation.oddity import oddly
 from onceonly.simulation.packing import Forged, Wrapping, pack_message, pack_signal
 from onceonly.simulation.plan import Line
@@ -107,8 +107,8 @@ class Pose(Word):
         """From MSH to MSH, as the one whose name he takes would write it."""
         return SignalHeader(
             message_id=f"posed-{self.number}@{self.by}.example",
-            from_ids=(PartyId(uri(self.sender(step))),),
-            to_ids=(PartyId(uri(self.target)),),
+            from_ids=(speaker(self.sender(step), self.profile),),
+            to_ids=(speaker(self.target, self.profile),),
             agreement_id=self.agreement_id,
             conversation_id=f"posed-{self.number}",
             timestamp_at=self.at,
@@ -155,7 +155,7 @@ def _ack(pose: Pose) -> Forged:
 
 
 def _receipt(pose: Pose) -> Forged | None:
-    if pose.profile is Profile.RM_2000:
+    if not pose.profile.has_receipts:
         return None  # Its words have none.
     element = AcknowledgmentElement(timestamp_at=pose.at, from_ids=(_party(pose, BEHIND),))
     header = pose.header(BEHIND, pose.of)
@@ -185,7 +185,9 @@ def _error(code: ErrorCode, severity: Severity) -> Speak:
 def _report(kind: InquiryKind, **words: object) -> Speak:
     """The answer to the target's last question about the message, whether or not it asked one."""
 
-    def speak_of(pose: Pose) -> Forged:
+    def speak_of(pose: Pose) -> Forged | None:
+        if not _has(pose.profile, kind):
+            return None
         asked = _ID.findall(b"".join(body for body in pose.said if kind.value.encode() in body))
         header = pose.header(BEHIND, asked[-1].decode() if asked else pose.of)
         about = "" if kind is InquiryKind.PING else pose.of
@@ -195,7 +197,12 @@ def _report(kind: InquiryKind, **words: object) -> Speak:
     return speak_of
 
 
-_ID = re.compile(rb"<MessageId>([^<]*)<")
+_ID = re.compile(rb"<(?:eb:)?MessageId>([^<]*)<")
+
+
+def _has(profile: Profile, kind: InquiryKind) -> bool:
+    """Whether the profile has words for the question and its answer."""
+    return profile.has_cancels or kind in (InquiryKind.PING, InquiryKind.STATUS)
 
 
 def _response(pose: Pose) -> Forged:
@@ -210,7 +217,9 @@ def _response(pose: Pose) -> Forged:
 
 
 def _inquiry(kind: InquiryKind) -> Speak:
-    def speak_of(pose: Pose) -> Forged:
+    def speak_of(pose: Pose) -> Forged | None:
+        if not _has(pose.profile, kind):
+            return None
         about = "" if kind is InquiryKind.PING else pose.of
         return pose.pack(Inquiry(pose.header(BEFORE, about), kind), BEFORE)
 
@@ -250,7 +259,7 @@ def _business(pose: Pose, step: int) -> Message:
         to_ids=(party(pose.path[-1]),),
         agreement_id=pose.agreement_id,
         conversation_id=f"posed-{pose.number}",
-        service="Ordering",
+        service=SERVICE,
         action="NewOrder",
         timestamp_at=pose.at,
         semantics=DeliverySemantics.ONCE_AND_ONLY_ONCE,
@@ -280,7 +289,8 @@ def _odd_word(pose: Pose) -> Forged:
 
 
 def _odd_question(pose: Pose) -> Forged:
-    kind = tuple(InquiryKind)[pose.number % len(InquiryKind)]
+    kinds = [kind for kind in InquiryKind if _has(pose.profile, kind)]
+    kind = kinds[pose.number % len(kinds)]
     forged = pose.pack(Inquiry(pose.header(BEFORE, pose.of), kind), BEFORE)
     return oddly(forged, f"{pose.by}/{pose.number}")
 

@@ -24,7 +24,7 @@ from onceonly.message.signals import (
     SignalHeader,
 )
 from onceonly.message.word import Word, changed
-from onceonly.simulation.cast import line_id, party, path_of, uri
+from onceonly.simulation.cast import SERVICE, line_id, party, path_of, speaker, uri
 from onceonly.simulation.oddity import malformed, oddly
 from onceonly.simulation.packing import Forged, Wrapping, pack_message, pack_signal
 from onceonly.simulation.plan import Line
@@ -81,8 +81,8 @@ class Knock(Word):
         """Of a signal about the message."""
         return SignalHeader(
             message_id=self.message_id,
-            from_ids=(PartyId(uri(self.neighbour)),),
-            to_ids=(PartyId(uri(self.target)),),
+            from_ids=(speaker(self.neighbour, self.line.profile),),
+            to_ids=(speaker(self.target, self.line.profile),),
             agreement_id=self.agreement_id,
             conversation_id=f"knock-{self.number}",
             timestamp_at=self.at,
@@ -102,7 +102,7 @@ def _message(door: Knock, *, sender: PartyId | None = None) -> Message:
         to_ids=(party(door.target),),
         agreement_id=door.agreement_id,
         conversation_id=f"knock-{door.number}",
-        service="Ordering",
+        service=SERVICE,
         action="NewOrder",
         timestamp_at=door.at,
         semantics=DeliverySemantics.ONCE_AND_ONLY_ONCE,
@@ -114,6 +114,12 @@ def _packed(door: Knock) -> Forged:
 
 
 def _signal(door: Knock) -> Forged:
+    has_cancels = door.line.profile.has_cancels
+    kinds = [
+        kind
+        for kind in InquiryKind
+        if has_cancels or kind in (InquiryKind.PING, InquiryKind.STATUS)
+    ]
     signals: tuple[Signal, ...] = (
         Acknowledgment(door.header()),
         ErrorSignal(
@@ -124,14 +130,18 @@ def _signal(door: Knock) -> Forged:
                 ),
             ),
         ),
-        *(Inquiry(door.header(), kind) for kind in InquiryKind),
+        *(Inquiry(door.header(), kind) for kind in kinds),
         Report(
             header=door.header(),
             kind=InquiryKind.STATUS,
             about=door.of,
             status=MessageStatus.PROCESSED,
         ),
-        Report(header=door.header(), kind=InquiryKind.CANCEL, about=door.of),
+        *(
+            Report(header=door.header(), kind=kind, about=door.of)
+            for kind in kinds
+            if kind is InquiryKind.CANCEL
+        ),
     )
     signal = signals[(door.number + door.copy) % len(signals)]
     return pack_signal(signal, door.wrapping)

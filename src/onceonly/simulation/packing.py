@@ -46,7 +46,7 @@ class Wrapping(Word):
         return RoutingHeader(
             sender_uri=self.sender_uri,
             receiver_uri=self.receiver_uri or uri(self.target),
-            error_uri=self.sender_uri if self.profile is Profile.RM_2000 else None,
+            error_uri=self.sender_uri if self.profile.has_error_uri else None,
             timestamp_at=self.at,
         )
 
@@ -65,7 +65,7 @@ def pack_message(
         f"forged-{wrapping.number}", "application/xml", len(body), sha256(body).hexdigest(), "f.xml"
     )
     routing = wrapping.routing
-    if wrapping.profile is Profile.RM_2000:
+    if wrapping.profile.is_numbered:
         routing = changed(routing, sequence_number=sequence_number)
     package = _encoded(changed(message, payloads=(payload,)), wrapping, routing)
     before, after = package.segments

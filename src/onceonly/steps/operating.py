@@ -65,6 +65,7 @@ def cancel(
     _check_ours(ground, entry)
     if is_unsent(entry) and not is_for_new_version:
         return [MessageWork(message_id, Cancelled())]
+    _check_can_be_asked(ground, entry)
     if may_be_forgotten(txn, ground, entry):
         raise LocalError(
             "NotCancellable", "so old that the partner may have processed and forgotten it"
@@ -235,6 +236,17 @@ def _check_agreed(ground: Ground, entry: OutboundEntry, refusal: str) -> None:
     if ground.house.agreements.find(entry.agreement_id) is None:
         text = f"its agreement {entry.agreement_id!r} is not configured any more"
         raise LocalError(refusal, text)
+
+
+def _check_can_be_asked(ground: Ground, entry: OutboundEntry) -> None:
+    """What has left can be taken back only where a partner can be asked to cancel it."""
+    profile = ground.house.agreement(entry.agreement_id).profile
+    if not profile.has_cancels:
+        raise LocalError(
+            "NotCancellable",
+            f"a copy of it has left, and in {profile.name} nobody can be asked to cancel a message;"
+            " ask the partner's people",
+        )
 
 
 def _check_ours(ground: Ground, entry: OutboundEntry) -> None:

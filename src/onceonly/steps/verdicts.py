@@ -253,10 +253,14 @@ def _are_names_of_partner(parties: Sequence[PartyId], agreement: Agreement) -> b
     Some products write one fixed type into their signals, so an agreement may ask for the values
     alone; whose caller it is, is asked as always (IR-26).
     """
-    theirs = set(map(str, agreement.their_ids)) | {agreement.receiver_uri, agreement.send_to}
-    values = {one.value for one in agreement.their_ids}
     is_lenient = agreement.cpa.has_lenient_signal_parties
-    return all(str(one) in theirs or (is_lenient and one.value in values) for one in parties)
+    for one in parties:
+        is_known = one in agreement.their_ids or (
+            is_lenient and any(one.value == theirs.value for theirs in agreement.their_ids)
+        )
+        if not is_known and str(one) not in (agreement.receiver_uri, agreement.send_to):
+            return False
+    return True
 
 
 def _name_on_wire(snapshot: Snapshot, entry: OutboundEntry, agreement: Agreement) -> str:

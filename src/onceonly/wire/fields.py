@@ -218,6 +218,14 @@ def highest_severity(errors: tuple[ErrorEntry, ...]) -> Severity:
 # --- What can be read in a document that was refused --------------------------------------------
 
 
+def identified(value: str, name: str) -> str:
+    """The name, which has no blank in the older texts; empty in signals that leave it out (R-42).
+
+    Raises `RemoteError` (ValueNotRecognized) that names the field.
+    """
+    return checked_identifier(value, name) if value else value
+
+
 def salvage_identifier(element: Element | None) -> str | None:
     """The identifier in `element`, if it is one."""
     if element is None or len(element):

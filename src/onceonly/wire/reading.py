@@ -21,6 +21,7 @@ from onceonly.wire.fields import (
     get_own_name,
     get_reference,
     get_uri,
+    identified,
     read_party,
     salvage_identifier,
     salvage_party,
@@ -60,8 +61,8 @@ class ProfileForm:
             message_id=get_text(data, "MessageId"),
             from_ids=read_party(get(header, "From"), self.party, limits),
             to_ids=read_party(get(header, "To"), self.party, limits),
-            agreement_id=get_text(named, self.agreement),
-            conversation_id=get_text(named, "ConversationId"),
+            agreement_id=identified(get_text(named, self.agreement), self.agreement),
+            conversation_id=identified(get_text(named, "ConversationId"), "ConversationId"),
             service=get_text(named, self.service),
             action=get_text(named, "Action"),
             timestamp_at=read_timestamp(get_text(data, "Timestamp")),
@@ -82,8 +83,10 @@ class ProfileForm:
             message_id=get_own_name(data, "MessageId", message_type),
             from_ids=read_party(get(header, "From"), self.party, limits),
             to_ids=read_party(get(header, "To"), self.party, limits),
-            agreement_id=find_text(named, self.agreement) or "",
-            conversation_id=get_own_name(named, "ConversationId", message_type),
+            agreement_id=identified(find_text(named, self.agreement) or "", self.agreement),
+            conversation_id=identified(
+                get_own_name(named, "ConversationId", message_type), "ConversationId"
+            ),
             timestamp_at=read_timestamp(get_text(data, "Timestamp")),
             ref_to_message_id=get_reference(data, message_type),
         )

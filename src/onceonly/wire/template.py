@@ -41,7 +41,12 @@ from onceonly.message.word import Word, changed
 from onceonly.wire import names
 from onceonly.wire.codec import Codec
 from onceonly.wire.document import Document
-from onceonly.wire.fields import checked_document_id, checked_sequence_number, checked_uri
+from onceonly.wire.fields import (
+    checked_document_id,
+    checked_sequence_number,
+    checked_uri,
+    identified,
+)
 from onceonly.wire.limits import Limits
 from onceonly.wire.timestamp import read_timestamp
 from onceonly.wire.xml import WHITE_SPACE
@@ -346,8 +351,8 @@ def _uri(value: str) -> str:
 _READ_AS: Final[Mapping[str, Callable[[str], object]]] = {
     # They are checked when a message or a signal is made of them.
     "message_id": str,
-    "agreement_id": str,
-    "conversation_id": str,
+    "agreement_id": partial(identified, name="the agreement's name"),
+    "conversation_id": partial(identified, name="ConversationId"),
     "service": str,
     "action": str,
     "ref_to_message_id": str,

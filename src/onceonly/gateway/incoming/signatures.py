@@ -35,6 +35,8 @@ class Signatures:
     def hear(self, envelope: Envelope, caller: Caller) -> Heard:
         """What the signature of a signal says of it, by the agreement that it speaks under."""
         assert not isinstance(envelope.content, Message), "a message has its agreement already"
+        if not envelope.profile.has_signatures:
+            return None
         agreement = self._agreement_of(envelope.content, caller)
         if agreement is None:
             return None

@@ -10,7 +10,7 @@ from onceonly.message.event import Event
 from onceonly.message.instant import NS_PER_S
 from onceonly.message.message import AckRequested
 from onceonly.message.terms import ResponseChoice
-from onceonly.simulation.cast import uri
+from onceonly.simulation.cast import speaker, uri
 from onceonly.simulation.checkers.case import NEVER, WorldCase
 from onceonly.simulation.checkers.course import Course, Going
 from onceonly.simulation.checkers.letter import LetterKind
@@ -81,16 +81,20 @@ def _form(case: WorldCase, course: Course, said: Going) -> Iterator[Violation]:
     """A signal goes to the SenderURI of the copy, which a hostile partner may choose freely."""
     letter = said.letter
     is_odd = case.is_his_own(course) and case.comes_from_outside(course)
-    to = letter.to_party if is_odd else uri(said.target)
+    assert course.line is not None, "it is acknowledged under an agreement"
+    profile = course.line.profile
+    to = letter.to_party if is_odd else str(speaker(said.target, profile))
+    hop = (uri(said.source), to if is_odd else uri(said.target))
+    hops = (hop,) if profile.has_routing_headers else ()
     wrong = [
         what
         for what, is_wrong in (
             ("a payload", bool(letter.parts)),
             ("a SequenceNumber", bool(letter.numbers)),
             ("another semantics than BestEffort", not letter.is_best_effort),
-            ("another From", letter.from_party != uri(said.source)),
+            ("another From", letter.from_party != str(speaker(said.source, profile))),
             ("another To", letter.to_party != to),
-            ("another RoutingHeader", letter.hops != ((uri(said.source), to),)),
+            ("another RoutingHeader", letter.hops != hops),
         )
         if is_wrong
     ]
@@ -300,6 +304,9 @@ def _acknowledged_for_nothing(case: WorldCase, course: Course) -> Iterator[Viola
         for row in course.into
     )  # Each says which message it is of, and is answered as any other copy (R-46).
     owed = sum(owes_answer(row) for row in course.into) + damaged
+    if course.line is not None and not course.line.profile.response_acknowledges:
+        # The answer to each copy waits, and has the acknowledgement alone when no response came.
+        owed += sum(_IN_WORK in (row.record.reason or "") for row in course.into)
     acks = [one for one in course.said if one.letter.kind is LetterKind.ACK]
     if len(acks) > owed:
         is_other = any(row.record.event is Event.COLLISION_DETECTED for row in course.into)

@@ -153,6 +153,8 @@ def _answer(
         return MessageStatus.FORWARDED.value, ""
     is_known = terms.reports_processing or standing.processing != ProcessingState.NOT_STARTED
     processing = standing.processing if is_known else ReportedProcessing.NOT_KNOWN.value
+    if course.line is not None and not course.line.profile.has_cancels:
+        processing = ""  # It has no words for that.
     is_done = standing.processing == ProcessingState.COMPLETE
     word = MessageStatus.PROCESSED if is_done else MessageStatus.RECEIVED
     return word.value, processing

@@ -26,3 +26,9 @@ def is_doubt(record: Record) -> bool:
     is_notice = record.error_code == ErrorCode.DELIVERY_FAILURE
     is_warning = record.severity == Severity.WARNING
     return record.event is Event.ERROR_RECEIVED and is_notice and is_warning
+
+
+def says_no(record: Record) -> bool:
+    """Whether an error of the partner is noted: in a message, or as a SOAP Fault that refuses."""
+    is_fault = record.event is Event.FAULT_RECEIVED and record.error_code is not None
+    return is_fault or record.event is Event.ERROR_RECEIVED

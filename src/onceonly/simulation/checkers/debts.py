@@ -12,7 +12,6 @@ from onceonly.message.errors import ErrorCode
 from onceonly.message.event import Event
 from onceonly.message.instant import NS_PER_S
 from onceonly.message.message import DeliverySemantics
-from onceonly.message.profile import Profile
 from onceonly.message.terms import Intermediary
 from onceonly.protocol.events import Outcome
 from onceonly.simulation.checkers.arrival import ACKNOWLEDGED, is_doubt, shows_arrival
@@ -55,7 +54,7 @@ def _debt(case: WorldCase, course: Course) -> Row | None:
 
 def _are_agreed(line: Line) -> bool:
     """R-14: rm-2000 has no such notice on the wire."""
-    return line.profile is Profile.RM_2001 and line.terms.notifies_failures
+    return line.profile.has_failure_notices and line.terms.notifies_failures
 
 
 def _unagreed(course: Course) -> Iterator[Violation]:

@@ -17,6 +17,7 @@ from onceonly.protocol.effects import NoticeKind
 from onceonly.protocol.events import Outcome, Settlement
 from onceonly.protocol.outbound import Exposure, OutboundStatus
 from onceonly.simulation.cast import name_of
+from onceonly.simulation.checkers.arrival import says_no
 from onceonly.simulation.checkers.case import NEVER, WorldCase
 from onceonly.simulation.checkers.course import Course
 from onceonly.simulation.checkers.letter import LetterKind
@@ -143,7 +144,7 @@ def _is_refused_for_good(row: Row) -> bool:
 
 def _leaves_a_doubt(row: Row) -> bool:
     """Given up, or refused where an earlier copy may have arrived; R-11 asks nothing of numbers."""
-    if row.record.event is Event.ERROR_RECEIVED:
+    if says_no(row.record):
         return row.record.error_code != ErrorCode.INVALID_SEQUENCE_NUMBER
     return row.record.event is Event.EXHAUSTED
 
@@ -483,7 +484,7 @@ def _asked_after_a_word(
         return
     if terms.recovery.response_within_s is not None and not is_called_lost(settled):
         return
-    denied = (row.order for row in course.out if row.record.event is Event.ERROR_RECEIVED)
+    denied = (row.order for row in course.out if says_no(row.record))
     until = min((order for order in denied if order > settled.order), default=NEVER)
     since_ns = settled.at_ns + release_ns(case, course.node)
     for asked in case.signals:

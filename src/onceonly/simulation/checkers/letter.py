@@ -10,7 +10,7 @@ from enum import StrEnum
 from functools import lru_cache
 from itertools import chain
 
-from onceonly.message.word import Word
+from onceonly.message.word import Word, changed
 
 READ_MAX = 8_192
 """Packages remembered: those of some worlds, whose resends and repeats are the same bytes."""
@@ -25,6 +25,7 @@ class LetterKind(StrEnum):
     ERROR = "error"
     INQUIRY = "inquiry"
     REPORT = "report"
+    FAULT = "fault"
     UNREADABLE = "unreadable"
 
 
@@ -92,11 +93,14 @@ _FIELD = re.compile(
 )
 _SEMANTICS = re.compile(rb"<DeliverySemantics>(BestEffort|OnceAndOnlyOnce)<")
 _TYPE = re.compile(rb' MessageType="([^"]*)"')
-_ERROR = re.compile(rb'<Error [a-zA-Z]*[cC]ode="([^"]*)" [a-zA-Z]*[sS]everity="([^"]*)"')
+_ERROR = re.compile(
+    rb'<Error (?:codeContext="[^"]*" )?[a-zA-Z]*[cC]ode="([^"]*)" [a-zA-Z]*[sS]everity="([^"]*)"'
+)
 _REPORT = re.compile(rb"<Report xmlns=\"[^\"]*\" ([^>]*)/>")
 _ATTRIBUTE = re.compile(rb'([a-zA-Z]+)="([^"]*)"')
 _CONTENT = re.compile(
-    rb"<(?:From|To|PartyId|TPAId|CPAId|ConversationId|ServiceInterface|Service|Action|MessageId"
+    rb"<(?:eb:)?"
+    rb"(?:From|To|PartyId|TPAId|CPAId|ConversationId|ServiceInterface|Service|Action|MessageId"
     rb'|RefToMessageId|DeliverySemantics)[ />][^<]*|deliverySemantics="[^"]*"'
 )
 _CONTENT_TYPE = re.compile(rb"^Content-Type:[^\r]*", re.MULTILINE)
@@ -123,19 +127,63 @@ _KINDS = {
 @lru_cache(READ_MAX)
 def read(body: bytes) -> Letter:
     """The package; `UNREADABLE` where it is not one of ours, damaged ones among them."""
+    if body.startswith(b"<?xml"):
+        return _soap_letter(body, ()) if body.endswith(_SOAP_END) else UNREADABLE
     boundary, _, rest = body.partition(b"\r\n")
     pieces = rest.split(b"\r\n" + boundary)
     if not boundary.startswith(b"--") or not pieces[-1].startswith(b"--"):
         return UNREADABLE
     header = pieces[0].partition(b"\r\n\r\n")[2]
-    found: dict[bytes, list[str]] = {}
-    for name, text in _FIELD.findall(header):
-        found.setdefault(name, []).append(text.decode(errors="replace"))
+    if b"<SOAP:Envelope" in header:
+        return _soap_letter(header, tuple(piece[2:] for piece in pieces[1:-1]))
+    found = _found(header)
     word = _word(header, found)
     kind = _KINDS.get(word)
     if kind is None or len(found.get(b"PartyId", ())) < 2 or b"MessageId" not in found:
         return UNREADABLE
     return _letter(kind, word, header, found, tuple(piece[2:] for piece in pieces[1:-1]))
+
+
+_SOAP_END = b"</SOAP:Envelope>\r\n"
+_PREFIX = re.compile(rb"(</?|(?<= ))eb:(?=[A-Za-z]+[ >=/])")
+_STATUS = re.compile(rb' messageStatus="([^"]*)"')
+_SIGNALS_OF_EBMS_2_0 = "urn:oasis:names:tc:ebxml-msg:service"
+
+
+def _soap_letter(document: bytes, parts: tuple[bytes, ...]) -> Letter:
+    """A package of ebms-2.0, whose blocks have values of one name in different places."""
+    head, _, body = _PREFIX.sub(rb"\1", document).partition(b"<SOAP:Body>")
+    if b"<SOAP:Fault>" in body:
+        return Letter(LetterKind.FAULT, "Fault", header=document)
+    header, _, blocks = head.partition(b"</MessageHeader>")
+    found = _found(header)
+    is_signal = found.get(b"Service", [""])[0] == _SIGNALS_OF_EBMS_2_0
+    word = found.get(b"Action", [""])[0] if is_signal else "Normal"
+    kind = _KINDS.get(word)
+    if kind is None or len(found.get(b"PartyId", ())) < 2 or b"MessageId" not in found:
+        return UNREADABLE
+    letter = _letter(kind, word, header, found, parts)
+    about = _found(body).get(b"RefToMessageId", [""])[0]
+    said = _STATUS.search(body)
+    report = () if said is None else (("status", said.group(1).decode(errors="replace")),)
+    return changed(
+        letter,
+        ref=about if kind is LetterKind.INQUIRY else letter.ref,
+        errors=_texts(_ERROR.findall(blocks)) if kind is LetterKind.ERROR else (),
+        acknowledges=b"<Acknowledgment " in blocks,
+        is_best_effort=b"<AckRequested" not in blocks and b"<DuplicateElimination" not in header,
+        report=(("accepted", "true"), ("about", about), *report)
+        if kind is LetterKind.REPORT
+        else (),
+        header=document,
+    )
+
+
+def _found(header: bytes) -> dict[bytes, list[str]]:
+    found: dict[bytes, list[str]] = {}
+    for name, text in _FIELD.findall(header):
+        found.setdefault(name, []).append(text.decode(errors="replace"))
+    return found
 
 
 def _word(header: bytes, found: dict[bytes, list[str]]) -> str:

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.event import Event
 from onceonly.message.instant import NS_PER_S, US_PER_S
-from onceonly.message.profile import Profile
 from onceonly.message.terms import Intermediary
 from onceonly.protocol.outbound import OutboundStatus
 from onceonly.simulation.cast import HOPS_MAX, name_of
@@ -248,7 +247,7 @@ def _owns(case: WorldCase, course: Course) -> Iterator[Violation]:
     yield from _taken_up(case, course)
     failed = next((row for row in course.out if row.record.event in NOT_DELIVERED), None)
     line = course.line
-    if failed is None or line is None or line.profile is Profile.RM_2000:
+    if failed is None or line is None or not line.profile.has_failure_notices:
         return  # Notices do not go over the network in rm-2000.
     told = [one for one in course.said if one.letter.kind is LetterKind.ERROR]
     is_fresh = failed.at_ns + ANSWERED_NS > case.end_ns

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 
 from onceonly.message.event import Event
 from onceonly.message.instant import NS_PER_S, US_PER_S
-from onceonly.message.profile import Profile
 from onceonly.message.signals import InquiryKind, ReportedProcessing
 from onceonly.message.terms import DeliveryTerms, Remedy
 from onceonly.simulation.checkers.case import NEVER, WorldCase
@@ -161,10 +160,11 @@ def _stored_responses(case: WorldCase, course: Course) -> Iterator[Row]:
 
 def _shows_arrival(case: WorldCase, course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
     """Seed 001 §1.3.3 (8b): a response shows that its request arrived; in rm-2000 it does not."""
-    is_2001 = course.line is not None and course.line.profile is Profile.RM_2001
+    is_2001 = course.line is not None and course.line.profile.response_acknowledges
     for row in course.out:
         is_shown = (row.record.reason or "").startswith("on the business response")
-        if row.record.event in ACKNOWLEDGED and is_shown and not is_2001:
+        carries = any(one.letter.acknowledges for one in course.heard if one.order < row.order)
+        if row.record.event in ACKNOWLEDGED and is_shown and not (is_2001 or carries):
             yield _at("I30", course, f"acknowledged {row.record.reason} in rm-2000", row.order)
     for stored in _stored_responses(case, course) if is_2001 and terms.is_acknowledged else ():
         before = [row for row in course.out if row.at_ns <= stored.at_ns]

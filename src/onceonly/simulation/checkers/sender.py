@@ -14,8 +14,8 @@ from onceonly.message.instant import NS_PER_S, US_PER_S
 from onceonly.message.message import DeliverySemantics, ReliableMessagingMethod
 from onceonly.message.terms import DeliveryTerms
 from onceonly.protocol.effects import NoticeKind
-from onceonly.protocol.events import Outcome, Settlement
-from onceonly.simulation.checkers.arrival import ACKNOWLEDGED, is_doubt, shows_arrival
+from onceonly.protocol.events import CANNOT_BE_ASKED, Outcome, Settlement
+from onceonly.simulation.checkers.arrival import ACKNOWLEDGED, is_doubt, says_no, shows_arrival
 from onceonly.simulation.checkers.case import NEVER, WorldCase
 from onceonly.simulation.checkers.course import Coming, Course, Going
 from onceonly.simulation.checkers.letter import LetterKind
@@ -49,7 +49,7 @@ _TAKEN = (
 )
 """Rows that an acknowledgement leaves."""
 
-_GOOD_PONG = "takes messages"
+_GOOD_PONGS = frozenset({"takes messages", CANNOT_BE_ASKED})
 
 LEFT_FATES = frozenset({Fate.LOST, Fate.BUSY, Fate.GONE})
 """Some byte of the package left, though perhaps nothing arrived."""
@@ -246,7 +246,7 @@ class _Walk:
             for one in self.course.out
             if one.record.event is Event.PONG_RECEIVED and since < one.order < row.order
         ]
-        return bool(pongs) and pongs[-1].record.reason == _GOOD_PONG
+        return bool(pongs) and pongs[-1].record.reason in _GOOD_PONGS
 
     def _repeat(self, row: Row, attempt: int) -> Iterator[Violation]:
         assert self.last is not None, "what is repeated was there"
@@ -316,7 +316,10 @@ class _Walk:
             yield self._wrong("I19", text, ended)
 
     def take_error(self, row: Row) -> Iterator[Violation]:
-        if not self._was_told_an_error(row):
+        is_fault = row.record.event is Event.FAULT_RECEIVED  # In the answer: it needs no ref.
+        if not says_no(row.record):
+            return
+        if not is_fault and not self._was_told_an_error(row):
             yield self._wrong("I29", "an error is noted, and the partner never said one", row)
         is_pause = row.record.error_code == ErrorCode.TRANSIENT_ERROR
         if is_pause:
@@ -583,7 +586,7 @@ class _Walk:
 _STEPS: dict[Event, Callable[[_Walk, Row], Iterable[Violation]]] = {
     Event.TRANSMITTING: _Walk.take_transmitting,
     Event.TRANSMITTED: _Walk.take_transmitted,
-    Event.ERROR_RECEIVED: _Walk.take_error,
+    **dict.fromkeys((Event.ERROR_RECEIVED, Event.FAULT_RECEIVED), _Walk.take_error),
     Event.RECEIPT_RECEIVED: _Walk.take_receipt,
     Event.REPORT_RECEIVED: _Walk.take_reported,
     Event.REQUEUED: _Walk.take_requeued,

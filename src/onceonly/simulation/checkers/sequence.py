@@ -15,6 +15,7 @@ from onceonly.message.instant import US_PER_S
 from onceonly.message.message import SEQUENCE_NUMBER_MAX, DeliverySemantics
 from onceonly.message.terms import DeliveryTerms, OnExhausted
 from onceonly.simulation.cast import name_of, pair_of
+from onceonly.simulation.checkers.arrival import says_no
 from onceonly.simulation.checkers.case import WorldCase
 from onceonly.simulation.checkers.course import Course, Parties
 from onceonly.simulation.checkers.sender import is_expiry, release_ns
@@ -82,7 +83,7 @@ def ends_turn(record: Record, terms: DeliveryTerms) -> bool:
         return True
     if record.event is Event.EXHAUSTED:
         return is_expiry(record) or not suspends(terms)
-    return record.event is Event.ERROR_RECEIVED and _refuses(record, terms)
+    return says_no(record) and _refuses(record, terms)
 
 
 def _refuses(record: Record, terms: DeliveryTerms) -> bool:

@@ -37,8 +37,9 @@ def terms_of(
 
     `semantics`: None leaves them to chance.
     """
+    is_drawn = semantics is None
     semantics = semantics or _semantics(chance, through)
-    terms = _times(chance, semantics)
+    terms = _times(chance, semantics, has_timeout=profile.has_timeout)
     terms = changed(
         terms,
         is_numbered=profile.is_numbered,
@@ -50,12 +51,29 @@ def terms_of(
     )
     if profile is Profile.RM_2001:
         terms = _of_2001(chance, terms, through, scheme)
+    if profile.acknowledges_on_request:
+        terms = _of_ebms_2_0(chance, terms, scheme, is_drawn=is_drawn)
     terms = changed(
         terms,
         fails_on_network_error=not _never_fails(terms) and chance.random() < 0.12,
         ack_status=_ack_status(chance, terms),
     )
-    return changed(terms, recovery=_recovery(chance, terms))
+    recovery = _recovery(chance, terms)
+    if not profile.has_cancels:
+        recovery = _without_cancels(recovery)
+    return expiring(changed(terms, recovery=recovery))
+
+
+def expiring(terms: DeliveryTerms) -> DeliveryTerms:
+    """The same as the reader of a configuration has it: what asks for its acknowledgement expires.
+
+    One interval after its verdict, where no time was agreed, in a profile whose headers ask.
+    """
+    is_silent = not terms.acknowledges_on_request or not terms.is_acknowledged
+    if is_silent or terms.time_to_live_s is not None or terms.retries is None:
+        return terms
+    lives_s = min((terms.retries + 2) * terms.retry_interval_s, terms.persist_duration_s)
+    return changed(terms, time_to_live_s=lives_s)
 
 
 def patient(terms: DeliveryTerms) -> DeliveryTerms:
@@ -83,8 +101,9 @@ def _never_fails(terms: DeliveryTerms) -> bool:
     return terms.semantics is DeliverySemantics.EXACTLY_ONCE
 
 
-def _times(chance: Random, semantics: DeliverySemantics) -> DeliveryTerms:
+def _times(chance: Random, semantics: DeliverySemantics, *, has_timeout: bool) -> DeliveryTerms:
     timeout_s, interval_s = chance.choice((1, 2, 3, 5, 10)), chance.choice((1, 2, 3, 5, 10))
+    timeout_s = timeout_s if has_timeout else interval_s
     retries: int | None = chance.choice((0, 1, 1, 2, 2, 3, 3, 4, 5))
     if semantics in _SENT_ONCE:
         retries = 0
@@ -135,6 +154,53 @@ def _of_2001(
         else DeliveryReceiptProvided.NONE,
         response_choice=chance.choice(tuple(ResponseChoice)),
         notifies_failures=not is_silent and chance.random() < 0.7,
+    )
+
+
+def _of_ebms_2_0(
+    chance: Random, terms: DeliveryTerms, scheme: str, *, is_drawn: bool
+) -> DeliveryTerms:
+    """Each wish has an element of its own, and the degree is what they come to (R-29)."""
+    semantics = terms.semantics
+    if is_drawn and semantics is DeliverySemantics.ONCE_AND_ONLY_ONCE and chance.random() < 0.15:
+        semantics = DeliverySemantics.AT_LEAST_ONCE
+    asks = semantics not in _SENT_ONCE
+    if semantics is DeliverySemantics.AT_MOST_ONCE:
+        asks = chance.random() < 0.5
+    is_silent = _never_fails(terms) or terms.strict_release
+    return changed(
+        terms,
+        semantics=semantics,
+        window=chance.choice((1, 2, 3, 16)),
+        acknowledges_on_request=True,
+        ack_requested=AckRequested.UNSIGNED if asks else AckRequested.NONE,
+        sync_reply_mode=_wished_mode(chance) if scheme == "http" else SyncReplyMode.NONE,
+        notifies_failures=not is_silent and chance.random() < 0.7,
+        transient_retries=100,
+        reports_processing=False,
+    )
+
+
+def _wished_mode(chance: Random) -> SyncReplyMode:
+    return SyncReplyMode.NONE if chance.random() < 0.6 else chance.choice(tuple(SyncReplyMode))
+
+
+def _without_cancels(recovery: RecoveryTerms) -> RecoveryTerms:
+    """What of it is left where a partner can only be asked for a status, and whether it is there.
+
+    A message that it does not have can be sent again, as it is.
+    """
+    if recovery.when_not_received not in (Remedy.RESEND, Remedy.WAIT):
+        recovery = changed(recovery, when_not_received=Remedy.WAIT)
+    if recovery.response_within_s is None:
+        return recovery
+    if not recovery.inquires:
+        return RecoveryTerms(ping_above_bytes=recovery.ping_above_bytes)
+    return changed(
+        recovery,
+        response_within_s=None,
+        when_not_started=Remedy.WAIT,
+        when_complete=Remedy.ASK_AGAIN,
     )
 
 

@@ -17,7 +17,7 @@ from onceonly.message.word import changed
 from onceonly.simulation.cast import line_id, path_of
 from onceonly.simulation.chance import stream
 from onceonly.simulation.generator.agreed import terms_of
-from onceonly.simulation.generator.profiles import GENERATED
+from onceonly.simulation.generator.profiles import GENERATED, ROUTED
 from onceonly.simulation.generator.sketch import PlannedMessage, Sketch
 from onceonly.simulation.generator.traffic import submit
 from onceonly.simulation.imposture import (
@@ -122,8 +122,9 @@ def _world(chance: Random, shape: str) -> _World:
     is_certified = chance.random() < 0.75
     if is_certified:
         sketch.tags.add("certificates")
-    profile = chance.choice(GENERATED)
-    others = profile if chance.random() < 0.8 else chance.choice(GENERATED)
+    offered = ROUTED if relays else GENERATED
+    profile = chance.choice(offered)
+    others = profile if chance.random() < 0.8 else chance.choice(offered)
     honest = _line(sketch, honest_way, profile, is_certified=is_certified)
     own = _line(sketch, own_way, others, is_certified=is_certified and chance.random() < 0.5)
     if is_certified:
@@ -142,7 +143,7 @@ def _line(sketch: Sketch, way: tuple[str, ...], profile: Profile, *, is_certifie
         sketch.tags.add(mode.value)
     semantics = DeliverySemantics.ONCE_AND_ONLY_ONCE if chance.random() < 0.85 else None
     terms = terms_of(chance, profile, through=mode, scheme="http", semantics=semantics)
-    if mode is None and profile is Profile.RM_2001 and chance.random() < 0.4:
+    if mode is None and not profile.is_numbered and chance.random() < 0.4:
         # So that a package may come in the answer to what is sent to E.
         terms = changed(terms, sync_reply_mode=SyncReplyMode.SIGNALS_ONLY)
     through = tuple((name, mode) for name in way[1:-1] if mode is not None)

@@ -23,7 +23,8 @@ from onceonly.message.terms import (
 from onceonly.message.word import changed
 from onceonly.simulation.cast import ROUTE_RETRIES, line_id, party
 from onceonly.simulation.chance import stream
-from onceonly.simulation.generator.profiles import GENERATED
+from onceonly.simulation.generator.agreed import expiring
+from onceonly.simulation.generator.profiles import CANCELLING, GENERATED
 from onceonly.simulation.generator.sketch import PlannedMessage, Sketch
 from onceonly.simulation.generator.traffic import LARGE_BYTES, submit
 from onceonly.simulation.network import Fate, Weather
@@ -126,7 +127,7 @@ def _plan(seed: int, stage: Stage) -> Plan:
     return Plan(
         seed=seed,
         machines=tuple(Machine(name, **sketch.machine.get(name, {})) for name in sketch.everybody),
-        lines=sketch.lines,
+        lines=tuple(changed(line, terms=expiring(line.terms)) for line in sketch.lines),
         weather=Weather(drawn, delay_ms=delay_ms, late_ms=8_000),
         actions=tuple(sorted(actions, key=_at)),
         fates=stage.fates,
@@ -159,7 +160,15 @@ def _terms(chance: Random, profile: Profile) -> DeliveryTerms:
         on_exhausted=OnExhausted.SUSPEND if suspends else OnExhausted.FAIL,
         reports_processing=chance.random() < 0.5,
     )
-    if profile is Profile.RM_2000:
+    if not profile.has_timeout:
+        terms = changed(
+            terms,
+            timeout_s=terms.retry_interval_s,
+            acknowledges_on_request=True,
+            persist_duration_s=max(terms.persist_duration_s, (ROUTE_RETRIES + 1) * interval_s),
+            reports_processing=False,
+        )
+    if profile.is_numbered:
         return terms
     window = chance.choice((1, 3, 16))
     return changed(terms, window=window, ack_requested=AckRequested.UNSIGNED)
@@ -247,7 +256,7 @@ def _in_custody(stage: Stage) -> None:
 def _taken_back(stage: Stage) -> None:
     """A cancel is confirmed while a copy is under way, and the receiver dies before it comes."""
     chance = stage.chance
-    profile = _profile(chance)
+    profile = chance.choice(CANCELLING)
     terms = changed(_terms(chance, profile), persist_duration_s=60)
     _write(stage, Line("A", "B", profile, terms))
     _read(stage)
@@ -262,7 +271,7 @@ def _taken_back(stage: Stage) -> None:
 def _work_begun(stage: Stage) -> None:
     """A message is taken back that its application has, and perhaps works on."""
     chance = stage.chance
-    profile = _profile(chance)
+    profile = chance.choice(CANCELLING)
     terms = changed(_terms(chance, profile), retries=2, reports_processing=chance.random() < 0.7)
     _write(stage, Line("A", "B", profile, terms))
     _read(stage, reports=chance.choice((0.0, 1.0)), works_ms=chance.choice((1_000, 8_000)))
@@ -353,7 +362,7 @@ def _asks_thrice(stage: Stage) -> None:
 def _recovers(stage: Stage) -> DeliveryTerms:
     """A line with inquiries, and a message along it; the terms of both."""
     chance = stage.chance
-    profile = _profile(chance)
+    profile = chance.choice(CANCELLING)
     terms = _terms(chance, profile)
     remedies: tuple[Remedy, ...] = (Remedy.NEW_VERSION, Remedy.CANCEL, Remedy.WAIT)
     if not terms.is_numbered or terms.on_exhausted is OnExhausted.SUSPEND:
@@ -410,7 +419,7 @@ def _forgotten(stage: Stage) -> None:
 def _awaited(stage: Stage) -> None:
     """A business response is late, or never comes, and everything else is soon forgotten."""
     chance = stage.chance
-    profile = _profile(chance)
+    profile = chance.choice(CANCELLING)
     recovery = RecoveryTerms(
         inquires=chance.random() < 0.5,
         response_within_s=chance.choice((5, 30)),
@@ -437,7 +446,7 @@ def _awaited(stage: Stage) -> None:
 def _withheld(stage: Stage) -> None:
     """Acknowledgements certainly do not leave, until what was stored is past its time."""
     chance = stage.chance
-    profile = _profile(chance)
+    profile = chance.choice(CANCELLING)
     terms = changed(_terms(chance, profile), strict_release=True)
     _write(stage, Line("A", "B", profile, terms), count=chance.choice((1, 2)))
     _read(stage, reports=1.0)

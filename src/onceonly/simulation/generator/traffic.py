@@ -178,6 +178,8 @@ def shorter(sketch: Sketch, terms: DeliveryTerms) -> dict[str, int]:
     changes = {"timeout_s": max(1, terms.timeout_s // 2)}
     if chance.random() < 0.5:
         changes["retry_interval_s"] = max(1, terms.retry_interval_s // 2)
+    if terms.acknowledges_on_request:  # Its first wait is a RetryInterval, too.
+        changes["timeout_s"] = changes.get("retry_interval_s", terms.retry_interval_s)
     if terms.retries is not None and chance.random() < 0.5:
         changes["retries"] = chance.randrange(terms.retries + 1)
     return changes

@@ -15,8 +15,8 @@ from onceonly.message.terms import Intermediary
 from onceonly.message.word import changed
 from onceonly.simulation.chance import stream
 from onceonly.simulation.generator import hostile, mishaps, staged, traffic
-from onceonly.simulation.generator.agreed import patient, terms_of
-from onceonly.simulation.generator.profiles import GENERATED
+from onceonly.simulation.generator.agreed import expiring, patient, terms_of
+from onceonly.simulation.generator.profiles import DIRECT, ROUTED
 from onceonly.simulation.generator.scenes import Scene, scene_of
 from onceonly.simulation.generator.sketch import Sketch
 from onceonly.simulation.generator.words_given import with_words
@@ -120,7 +120,9 @@ def _lines(sketch: Sketch, scene: Scene | None) -> tuple[Line, ...]:
         (chance.choice(sketch.parties[:at]), sketch.parties[at])
         for at in range(1, len(sketch.parties))
     ]
-    profiles = {pair: chance.choice(GENERATED) for pair in ends}
+    profiles = {pair: chance.choice(DIRECT) for pair in ends}
+    if sketch.relays:
+        profiles[ends[0]] = chance.choice(ROUTED)
     lines = [_line(sketch, pair, profiles[pair], is_first=pair == ends[0]) for pair in ends]
     if chance.random() < 0.06:
         pair = chance.choice(ends)
@@ -135,12 +137,15 @@ def _line_of(sketch: Sketch, scene: Scene) -> Line:
     """The one line of a scene."""
     chance, ends = sketch.chance, (sketch.parties[0], sketch.parties[1])
     profile, semantics = chance.choice(scene.profiles), chance.choice(scene.semantics)
+    if scene.has_relay and not profile.has_routing_headers:
+        profile = chance.choice(ROUTED)
     sketch.tags.add(profile.name)
     scheme = "smtp" if sketch.is_on("mail", 0.12) else "http"
     mode = Intermediary.RELAY if scene.has_relay else None
     drawn = terms_of(chance, profile, through=mode, scheme=scheme, semantics=semantics)
     through = tuple((relay, Intermediary.RELAY) for relay in sketch.relays)
-    return Line(*ends, profile, scene.agree(chance, drawn), through, scheme)
+    terms = expiring(scene.agree(chance, drawn))
+    return Line(*ends, profile, terms, through, scheme)
 
 
 def _line(sketch: Sketch, ends: tuple[str, str], profile: Profile, *, is_first: bool) -> Line:
@@ -148,6 +153,8 @@ def _line(sketch: Sketch, ends: tuple[str, str], profile: Profile, *, is_first: 
     scheme = "smtp" if sketch.is_on("mail", 0.12) else "http"
     resend_scheme = "smtp" if scheme == "http" and sketch.is_on("resent-by-mail", 0.03) else ""
     relays = sketch.relays if is_first else chance.choice(((), (), sketch.relays))
+    if not profile.has_routing_headers:
+        relays = ()
     mode = None
     if relays:
         mode = Intermediary.RELAY

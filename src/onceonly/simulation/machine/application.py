@@ -18,7 +18,7 @@ from onceonly.message.identity import MessageKey
 from onceonly.protocol.events import Settlement
 from onceonly.protocol.outbound import OutboundStatus
 from onceonly.protocol.pairing import PairStatus
-from onceonly.simulation.cast import party
+from onceonly.simulation.cast import SERVICE, party
 from onceonly.simulation.history import Accepted, Operated
 from onceonly.simulation.machine.clerk import Clerk
 from onceonly.simulation.machine.node import Node, Unanswered
@@ -91,7 +91,7 @@ class Application:
                 sink.close()
             submission = Submission(
                 to=key.to_party,
-                service="Ordering",
+                service=SERVICE,
                 action="NewOrder",
                 parts=[Part(sink, "application/xml", "order.xml") for sink in sinks],
                 agreement_id=agreement,

@@ -20,7 +20,12 @@ LEAF: Final = leaf_pattern({own.SERVICE, *own.ACTIONS})
 SAID_TWICE: Final = frozenset({"RefToMessageId"})
 """In MessageData and in an Acknowledgment; a signal that names two messages is refused."""
 
-_ROLES: Final = {
+_Reading = Mapping[str, Callable[[str], object]]
+
+_ROLES: Final[_Reading] = {
+    # Names with blanks are legal; they are checked when a message or a signal is made of them.
+    "agreement_id": str,
+    "conversation_id": str,
     "from_role": partial(checked_text, name="Role"),
     "to_role": partial(checked_text, name="Role"),
 }
@@ -30,7 +35,6 @@ def _read_description(text: str) -> str:
     return printable(text.strip(WHITE_SPACE), DESCRIPTION_LENGTH_MAX).strip(WHITE_SPACE)
 
 
-_Reading = Mapping[str, Callable[[str], object]]
 _OF_MESSAGE: Final[_Reading] = {**_ROLES, "description": _read_description}
 _OF_ELEMENT: Final = {"ref_to_message_id": partial(checked_identifier, name="RefToMessageId")}
 _OF_UNTYPED: Final[_Reading] = {**_OF_MESSAGE, "service": partial(checked_uri, name="Service")}
