@@ -392,8 +392,10 @@ def _new_version(case: WorldCase, course: Course, terms: DeliveryTerms) -> Itera
     cancelled = course.first_out(Event.CANCELLED)
     if cancelled is None or is_replaced or not is_rule:
         return
-    # A message that was cancelled because its response was late is not replaced.
-    if not any(row.record.event is Event.RESPONSE_OVERDUE for row in course.out):
+    # Not replaced is what was cancelled because its response was late, and what a person's word had
+    # ended before the partner confirmed the cancel: then he decides what is sent.
+    ends = (Event.RESPONSE_OVERDUE, Event.SETTLED)
+    if not any(row.record.event in ends and row.order < cancelled.order for row in course.out):
         yield _at("R-21", course, "taken back by rule, and not sent under another", cancelled.order)
 
 
