@@ -9,16 +9,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from peer_ebms2 import ACK_REQUESTED
+from peer_ebms2 import ACK_REQUESTED, BLOCK
 from running_gateway import RunningGateway
 from signed_parties import (
     EBMS,
+    ORDERING,
     SIGNED,
     SigningPeer,
     write_identity,
 )
-from two_parties import SELLER, agreement, house, write
+from two_parties import SELLER, agreement, house, submit, write
 
+from onceonly.message.event import Event
 from ports import free_port
 
 pytestmark = pytest.mark.anyio
@@ -84,3 +86,19 @@ async def test_a_damaged_unsigned_copy_of_a_signed_message_gets_no_acknowledgeme
         damaged = ACK_REQUESTED.replace('eb:signed="false"', 'eb:signed="x"')
         await peer.say_business(M, blocks=damaged)
         assert (await peer.hear()).kind == "MessageError"
+
+
+async def test_an_unsigned_error_of_another_partner_leaves_no_row_at_our_message(tmp_path):
+    """It is counted against the agreement that it names, and is a security event (R-44)."""
+    async with with_two_tables(tmp_path) as (gateway, peer, other):
+        ours = await submit(gateway, peer.party, **ORDERING, agreement="signed")
+        await peer.hear("NewOrder")
+        error = '<eb:Error eb:errorCode="SecurityFailure" eb:severity="Error"/>'
+        errors = f'<eb:ErrorList {BLOCK} eb:highestSeverity="Error">{error}</eb:ErrorList>'
+        await other.say_signal("MessageError", ref=ours, blocks=errors)
+        assert not gateway.rows(Event.SIGNATURE_REFUSED)
+        (alarm,) = gateway.rows(Event.SECURITY_EVENT)
+        assert (alarm.message_id, alarm.agreement_id) == (ours, "other")
+        await peer.say_signal("MessageError", ref=ours, blocks=errors)
+        (row,) = gateway.rows(Event.SIGNATURE_REFUSED)
+        assert row.message_id == ours
