@@ -105,11 +105,16 @@ class Arrivals:
     def repeat_response(self, agreement: Agreement, key: MessageKey) -> bool:
         """Answer a damaged copy that names its message as any other copy (R-46).
 
-        False if no message is stored under its MessageId, or only a tombstone.
+        False if no message is stored under its MessageId, or only a tombstone; and if that message
+        came under an agreement that requires signatures, since the copy has none (R-30). It need
+        not be the agreement that the copy seems to belong to: a CPA may have several.
         """
         snapshot = self._desk.snapshot()
         entry = snapshot.find_inbound(key)
         if entry is None or entry.status is InboundStatus.CANCELLED:
+            return False
+        stored_under = self._desk.house.agreements.find(entry.agreement_id)
+        if stored_under is not None and not stored_under.signing.is_believed_unsigned:
             return False
         response = find_response(snapshot, agreement, key)
         if response is not None:

@@ -265,6 +265,8 @@ class Receiver:
             refuse_signed(signal.element, profile)
         heard = self._signatures.hear(envelope, caller)
         if isinstance(heard, Unproven) and isinstance(signal, ErrorSignal):
+            if self._signatures.is_about_a_message_of_others(signal, profile, caller):
+                return await self._drop_orphan(signal, _FITS_NOTHING, caller)
             return await self._signatures.drop(signal, heard, caller)
         for reading in readings_by(caller, signal):
             if await self._fits(reading, profile, caller, heard):
@@ -280,10 +282,10 @@ class Receiver:
         self, signal: Acknowledgment | ErrorSignal, profile: Profile, caller: Caller
     ) -> str:
         if not isinstance(signal, Acknowledgment) or signal.is_receipt:
-            return "fits no message of ours and its peer"
+            return _FITS_NOTHING
         if signal.element is None:
             is_of_hop = signal.next_element is not None
-            return _OF_THE_HOP if is_of_hop else "fits no message of ours and its peer"
+            return _OF_THE_HOP if is_of_hop else _FITS_NOTHING
         for reading in readings_by(caller, signal):
             assert isinstance(reading, Acknowledgment), "readings of one differ in their header"
             snapshot = self._desk.snapshot()
@@ -293,7 +295,7 @@ class Receiver:
                     f"acknowledged by {whose}, who is not the partner; where an intermediary "
                     'accepts for the partner, the agreement has to say intermediary = "accept"'
                 )
-        return "fits no message of ours and its peer"
+        return _FITS_NOTHING
 
     async def _fits(
         self,
@@ -576,6 +578,7 @@ def _feed(decoder: Decoder, chunk: bytes, place: Place) -> None:
             decoder.feed(chunk[at:] if at else chunk)
 
 
+_FITS_NOTHING = "fits no message of ours and its peer"
 _OF_THE_HOP = (
     "acknowledged by the next MSH for its hop; expected is the acknowledgement of the To Party"
 )

@@ -6,6 +6,7 @@ from onceonly.message.agreement import Agreement
 from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.event import Direction, Event
 from onceonly.message.message import AckRequested, Message, SignedReference
+from onceonly.message.profile import Profile
 from onceonly.message.signals import Acknowledgment, ErrorSignal, Signal, readings_of
 from onceonly.message.word import changed
 from onceonly.steps.agreements import AdmittedMessage, Agreements
@@ -19,7 +20,7 @@ from onceonly.steps.signing import (
     attest,
     requires,
 )
-from onceonly.steps.verdicts import is_from_partner
+from onceonly.steps.verdicts import find_spoken_of, is_from_partner, is_ours
 from onceonly.transport.transport import Answer as TransportAnswer
 from onceonly.wire.envelope import Envelope
 from onceonly.wire.evidence import references_over
@@ -56,6 +57,16 @@ class Signatures:
                 if entry is not None:
                     return agreements.find(entry.agreement_id)
         return find_strictest(agreements, signal)
+
+    def is_about_a_message_of_others(
+        self, signal: ErrorSignal, profile: Profile, caller: Caller
+    ) -> bool:
+        """Whether it names a message of ours about which its caller may not speak (R-44)."""
+        snapshot, house = self._desk.snapshot(), self._desk.house
+        headers = [reading.header for reading in readings_of(signal)]
+        return any(is_ours(snapshot, house, one.ref_to_message_id) for one in headers) and not any(
+            find_spoken_of(snapshot, house, one, profile, caller) for one in headers
+        )
 
     async def drop(self, signal: Signal, heard: Unproven, caller: Caller) -> TransportAnswer:
         """Note a signal that is not signed as agreed; it is believed in nothing, and not answered.
