@@ -54,8 +54,8 @@ def test_a_signature_is_told_with_what_it_covers():
     assert "it covers the envelope without the Signature, and cid:po-1@a.example.com" in said
     assert "it does not cover what is for the next MSH: SyncReply" in said
     assert "the digests of all that it covers fit what came" in said
-    assert "of the key of 'CN=ebms example signer'" in said
-    assert "partner_certificates of an agreement say" in said
+    assert "the certificate that came with it, that of 'CN=ebms example signer'" in said
+    assert "nothing says whose that is" in said
 
 
 def test_what_was_changed_after_it_was_signed_does_not_fit():

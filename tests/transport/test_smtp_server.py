@@ -199,6 +199,18 @@ async def test_auto_submitted_no_is_an_ordinary_mail():
     assert inbox.bodies == [b"m\r\n"]
 
 
+@pytest.mark.parametrize("encoding", ["base64", "Quoted-Printable"])
+async def test_the_transfer_encoding_of_a_single_document_is_told_to_the_gateway(encoding):
+    """A mail without parts is encoded as a whole, and whoever reads it undoes that."""
+    inbox = Inbox()
+    fields = f"Content-Type: text/xml\r\nContent-Transfer-Encoding: {encoding}\r\n\r\n"
+    async with mail_endpoint(inbox) as server, speaking(server.port) as client:
+        await client.greet()
+        assert (await client.mail(fields.encode() + b"PGEvPg==\r\n.\r\n")).startswith("250")
+    assert [one.transfer_encoding for one in inbox.requests] == [encoding.lower()]
+    assert inbox.bodies == [b"PGEvPg==\r\n"]
+
+
 @pytest.mark.parametrize(
     ("head", "name"),
     [
@@ -208,6 +220,14 @@ async def test_auto_submitted_no_is_an_ordinary_mail():
         ("Content-Type: a/ü\r\n\r\n".encode(), "MalformedHead"),
         (b"Subject: never ends\r\n", "MalformedHead"),
         (b"Content-Transfer-Encoding: base64\r\n\r\n", "TransferEncodingNotSupported"),
+        (
+            b"Content-Type: multipart/mixed\r\nContent-Transfer-Encoding: base64\r\n\r\n",
+            "TransferEncodingNotSupported",
+        ),
+        (
+            b"Content-Type: text/xml\r\nContent-Transfer-Encoding: x-gzip\r\n\r\n",
+            "TransferEncodingNotSupported",
+        ),
         (b"Received: by x\r\n" * 101 + b"\r\n", "MailLoop"),
         (b"X-Long: " + b"y" * 900 + b"\r\n" + (b" " + b"z" * 900 + b"\r\n") * 80, "HeadTooLarge"),
     ],

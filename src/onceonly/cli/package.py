@@ -52,6 +52,12 @@ def package() -> None:
     help="When it comes in, as 2026-01-31T12:00:00Z; now, unless this says so.",
 )
 @click.option(
+    "--of",
+    type=click.Path(exists=True, dir_okay=False),
+    metavar="FILE",
+    help="The package that this one acknowledges: whether their References are the same.",
+)
+@click.option(
     "--payload",
     type=click.IntRange(min=1),
     metavar="N",
@@ -74,6 +80,7 @@ def explain(file: str, config: Path | None, output: str, **options: Any) -> None
     onceonly package explain request.http
     onceonly package explain request.http -c gateway.toml --caller-certificate buyer.pem
     onceonly package explain mail.eml -c gateway.toml --at 2026-01-31T12:00:00Z
+    onceonly package explain ack.http -c gateway.toml --of message.http
     onceonly package explain body.bin --content-type 'multipart/related; boundary="b"; …'
     onceonly package explain request.http --payload 2 --out order.xml
 
@@ -134,11 +141,17 @@ def _exit_of_part(part: Any) -> Exit:
 
 def _circumstances(options: dict[str, Any]) -> Any:
     from onceonly.explain.answering import Circumstances  # noqa: PLC0415 - because --help must stay quick
+    from onceonly.explain.explaining import read_beside  # noqa: PLC0415 - because --help must stay quick
 
+    beside = None
+    if options["of"] is not None:
+        with _file(options["of"]) as package_of:
+            beside = read_beside(package_of)
     return Circumstances(
         _instant_of(options["at"]),
         options["entrance"],
         _fingerprint_of(options["caller_certificate"]),
+        beside,
     )
 
 

@@ -9,6 +9,7 @@ from typing import Final
 
 from onceonly.explain.capture import Capture, Kind
 from onceonly.explain.doors import find_http_refusal, find_mail_refusal
+from onceonly.explain.evidence import compare
 from onceonly.explain.explanation import (
     AnswerCase,
     CheckFacts,
@@ -18,11 +19,15 @@ from onceonly.explain.explanation import (
     Problem,
     RowFacts,
 )
+from onceonly.explain.keyless import keyless_identities
 from onceonly.explain.meaning import CODES, instant, sentences
 from onceonly.explain.reading import Read, open_package, packed
 from onceonly.explain.rehearsal import PEER, Before, RehearsalStage, Rehearsed
+from onceonly.explain.signature import Agreed
+from onceonly.explain.signers import check_signer
 from onceonly.gateway.config import Configuration
 from onceonly.gateway.incoming.excess import limits_of, refuse_announced_excess, refuse_excess
+from onceonly.gateway.incoming.signatures import find_strictest
 from onceonly.gateway.relaying.relay import under_names_of
 from onceonly.gateway.wiring import house_of
 from onceonly.message.agreement import Agreement, Route
@@ -97,6 +102,8 @@ class Circumstances(Word):
     entrance: str | None = None
     certificate: str | None = None
     """Hexadecimal SHA-256 of the certificate that the caller showed."""
+    beside: Read | None = None
+    """The package that it acknowledges."""
 
 
 class _Checks:
@@ -143,7 +150,8 @@ def answer(
     configuration: Configuration, capture: Capture, read: Read, around: Circumstances
 ) -> GatewayAnswer:
     """What the gateway would say of the capture, which was taken apart within its limits."""
-    house, caller = house_of(configuration), _caller_of(configuration, capture, read, around)
+    house = house_of(configuration, keyless_identities)
+    caller = _caller_of(configuration, house, capture, read, around)
     stage, checks = RehearsalStage(configuration, around.at), _Checks()
     refusal = _at_the_door(checks, configuration, capture)
     is_read = capture.kind is not Kind.ANSWER or _check_reply(checks, house, capture, read.document)
@@ -151,6 +159,8 @@ def answer(
     _check_reading(checks, read)
     admitted = _check_admission(checks, house, read.document, caller)
     _check_parts(checks, read)
+    compared = None if around.beside is None else compare(read, around.beside)
+    check_signer(checks.add, read, find_named(house, read.document), compared)
     received = None
     if read.envelope is not None and isinstance(read.envelope.content, Message):
         if isinstance(admitted, Route):
@@ -181,7 +191,11 @@ def answer(
 
 
 def _caller_of(
-    configuration: Configuration, capture: Capture, read: Read, around: Circumstances
+    configuration: Configuration,
+    house: House,
+    capture: Capture,
+    read: Read,
+    around: Circumstances,
 ) -> Caller:
     entrance = around.entrance or ("mail" if capture.kind is Kind.MAIL else "https")
     scheme = SCHEMES[entrance]
@@ -191,7 +205,9 @@ def _caller_of(
     if capture.kind is Kind.ANSWER and read.document is not None:
         content = read.document.content
         header = content if isinstance(content, Message) else content.header
-        answered = Answered(header.ref_to_message_id or "", header.agreement_id)
+        found = find_named(house, read.document)
+        id_ = header.agreement_id if found is None else found.id
+        answered = Answered(header.ref_to_message_id or "", id_)
     return Caller(scheme, PEER, around.certificate, answered)
 
 
@@ -238,7 +254,7 @@ def _check_reply(
     checks: _Checks, house: House, capture: Capture, document: Document | None
 ) -> bool:
     """Whether the gateway reads the package at all (`Desk._transmit`, syncReplyMode)."""
-    agreement = _find_named(house, document)
+    agreement = find_named(house, document)
     why = None
     if not 200 <= capture.status < 300:
         why = f"its status is {capture.status}; read is what comes with 2xx"
@@ -470,7 +486,10 @@ def _says(content_type: str | None, body: bytes | None) -> tuple[str, ...]:
     if content_type is None or body is None:
         return ()
     envelope = open_package(content_type, body, DEFAULT)
-    return ("a document",) if envelope is None else sentences(envelope.content)
+    if envelope is None:
+        return ("a document",)
+    signed = () if envelope.signature is None else ("it is signed",)
+    return (*sentences(envelope.content), *signed)
 
 
 def _name_of(
@@ -478,17 +497,23 @@ def _name_of(
 ) -> str | None:
     if isinstance(admitted, Route):
         return f"route {admitted.id}"
-    found = admitted.agreement if admitted is not None else _find_named(house, document)
+    found = admitted.agreement if admitted is not None else find_named(house, document)
     return None if found is None else f"agreement {found.id}"
 
 
-def _find_named(house: House, document: Document | None) -> Agreement | None:
+def find_named(house: House, document: Document | None) -> Agreement | None:
+    """The agreement that a document falls under, if it names one that is configured."""
     if document is None:
         return None
     content = document.content
     if isinstance(content, Message):
         return house.agreements.find_for(content)
-    return next(iter(house.agreements.named(content.header.agreement_id)), None)
+    return find_strictest(house.agreements, content)
+
+
+def agreed_of(configuration: Configuration, document: Document) -> Agreed:
+    """What the configuration says of the signature of a document."""
+    return Agreed(find_named(house_of(configuration, keyless_identities), document))
 
 
 def _why(admitted: AdmittedMessage | Route | None, house: House, document: Document | None) -> str:
@@ -501,7 +526,7 @@ def _why(admitted: AdmittedMessage | Route | None, house: House, document: Docum
         parties = f"from {admitted.pair.from_party} to {admitted.pair.to_party}"
         what = f"it is {parties}, and messages between these parties travel that route"
         return f"{what}; {_asks(admitted)}"
-    agreement = _find_named(house, document)
+    agreement = find_named(house, document)
     if agreement is not None:
         asks = _asks(agreement)
         return f"it names {named}, which is with {agreement.their_party}; {asks}"
@@ -522,7 +547,7 @@ def _asks(agreement: Agreement | Route) -> str:
 
 def _not_known(house: House, read: Read, around: Circumstances, capture: Capture) -> Iterator[str]:
     """What has to be said beside the checks."""
-    agreement = _find_named(house, read.document)
+    agreement = find_named(house, read.document)
     asks = agreement is not None and bool(agreement.caller_certificate)
     if asks and around.certificate is None and capture.kind is not Kind.ANSWER:
         yield "which certificate its caller showed: --caller-certificate says it"

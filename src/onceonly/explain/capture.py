@@ -98,6 +98,14 @@ class Capture(Word, kw_only=True):
         is_http = self.kind in (Kind.REQUEST, Kind.ANSWER)
         return int(length) if is_http and _is_number(length) else None
 
+    @property
+    def transfer_encoding(self) -> str:
+        """Of the whole body, where it is one document without parts; HTTP has none."""
+        has_parts = self.content_type.lstrip().lower().startswith("multipart/")
+        if has_parts or self.kind in (Kind.REQUEST, Kind.ANSWER):
+            return "binary"
+        return (self.find("content-transfer-encoding") or "binary").strip().lower()
+
     def find(self, name: str) -> str | None:
         """The first field of that name."""
         return next((value for field, value in self.fields if field == name), None)

@@ -3,10 +3,11 @@
 from typing import BinaryIO
 
 from onceonly.explain import capture as captures
-from onceonly.explain.answering import Circumstances, answer, problem_of
-from onceonly.explain.blocks import sentences_of_envelope, sentences_of_signature
+from onceonly.explain.answering import Circumstances, agreed_of, answer, problem_of
+from onceonly.explain.blocks import sentences_of_envelope
 from onceonly.explain.capture import Capture, Kind, recognise
 from onceonly.explain.elements import ElementInWords, in_words
+from onceonly.explain.evidence import Comparison, compare
 from onceonly.explain.explanation import (
     CaptureVerdict,
     CheckResult,
@@ -20,6 +21,7 @@ from onceonly.explain.foreign import Foreign, find_foreign
 from onceonly.explain.meaning import of_fault, sentences
 from onceonly.explain.parts import CutPart, Take
 from onceonly.explain.reading import Read, take_apart
+from onceonly.explain.signature import sentences_of_signature
 from onceonly.gateway.config import Configuration
 from onceonly.gateway.incoming.excess import limits_of
 from onceonly.message.message import Message
@@ -87,6 +89,9 @@ def explain(
     is_empty = capture.kind is Kind.ANSWER and read.document is None
     is_empty = is_empty and (not read.parts.parts or fault is not None)
     foreign = None if fault is not None else _foreign(capture, read)
+    compared = None
+    if around is not None and around.beside is not None:
+        compared = compare(read, around.beside)
     said: GatewayAnswer | None = None
     if configuration is not None and around is not None and not is_empty:
         said = answer(configuration, capture, read, around)
@@ -102,10 +107,15 @@ def explain(
         foreign=foreign,
         parts=_parts(read),
         document=_document(read),
-        message=_message(read),
+        message=_message(read, _signed(read, configuration, compared)),
         problem=problem_of(read.error) if has_package and read.error is not None else None,
         answer=said,
     )
+
+
+def read_beside(file: BinaryIO) -> Read:
+    """The package that another one acknowledges, for `Circumstances`. Raises `OSError`."""
+    return take_apart(recognise(file, None), DEFAULT)
 
 
 def _foreign(capture: Capture, read: Read) -> Foreign | None:
@@ -206,16 +216,19 @@ def _document(read: Read) -> tuple[ElementInWords, ...]:
     return tuple(in_words(read.root, profile))
 
 
-def _of_soap(read: Read) -> tuple[str, ...]:
+def _signed(
+    read: Read, configuration: Configuration | None, compared: Comparison | None
+) -> tuple[str, ...]:
     """The blocks and the signature, where the document is a SOAP envelope."""
-    if read.document is None or read.root is None or not read.document.profile.has_cpa:
+    if read.document is None or read.root is None or not read.document.profile.has_signatures:
         return ()
-    header = read.parts.root if read.envelope is None else read.envelope.header
-    signed = sentences_of_signature(read.document, read.root, header, read.envelope)
-    return (*sentences_of_envelope(read.root), *signed)
+    agreed = None if configuration is None else agreed_of(configuration, read.document)
+    beside = () if compared is None else (compared.words,)
+    signed = sentences_of_signature(read, agreed)
+    return (*sentences_of_envelope(read.root), *signed, *beside)
 
 
-def _message(read: Read) -> MessageFacts | None:
+def _message(read: Read, signed: tuple[str, ...]) -> MessageFacts | None:
     if read.document is None:
         return None
     content = read.document.content if read.envelope is None else read.envelope.content
@@ -226,7 +239,7 @@ def _message(read: Read) -> MessageFacts | None:
     return MessageFacts(
         profile=read.document.profile.name,
         type=message_type_of(content),
-        says=(*sentences(content), *_of_soap(read)),
+        says=(*sentences(content), *signed),
         message_id=header.message_id or None,
         ref_to_message_id=header.ref_to_message_id or None,
         agreement_id=header.agreement_id or None,

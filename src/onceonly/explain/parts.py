@@ -126,6 +126,15 @@ def cut(
     return Parts(tuple(found), bytes(root))
 
 
+def whole(head: PartHead, pieces: Iterable[bytes], take: Take | None) -> Parts:
+    """A body that is one part, with such a head."""
+    part = _Open(1, head, take)
+    for piece in pieces:
+        part.feed(piece)
+    one = part.end()
+    return Parts((one,) if one.size_bytes or one.problem else (), bytes(part.start))
+
+
 def _events(splitter: Splitter, pieces: Iterable[bytes]) -> Iterable[PartEvent]:
     for piece in pieces:
         yield from splitter.feed(piece)

@@ -6,15 +6,15 @@ from typing import Final
 
 from onceonly.explain.capture import Capture, Kind
 from onceonly.explain.framing import BodyBroken
-from onceonly.explain.parts import CutPart, Parts, Take, cut
+from onceonly.explain.parts import Parts, Take, cut, whole
 from onceonly.message.errors import RemoteError
 from onceonly.message.profile import Profile
 from onceonly.message.word import Word
 from onceonly.wire import names, soap
-from onceonly.wire.envelope import Decoder, Document, Envelope, PartHead
+from onceonly.wire.envelope import Decoder, Document, Envelope
 from onceonly.wire.header import read
 from onceonly.wire.limits import Limits
-from onceonly.wire.mime import parse_media_type
+from onceonly.wire.mime import PartHead, parse_media_type
 from onceonly.wire.package_type import PACKAGE_TYPE
 from onceonly.wire.registry import find_by_type
 from onceonly.wire.version import profile_of
@@ -78,7 +78,13 @@ def take_apart(
     error: RemoteError | None = None
     decoder: Decoder | None = None
     try:
-        decoder = Decoder(capture.content_type, _open_sink, limits, admit=seen.append)
+        decoder = Decoder(
+            capture.content_type,
+            _open_sink,
+            limits,
+            admit=seen.append,
+            transfer_encoding=capture.transfer_encoding,
+        )
         for piece in _unbroken(capture.body()):
             decoder.feed(piece)
         if broken is None:
@@ -109,16 +115,8 @@ def _cut(
             broken.append(str(error))
 
     if not capture.content_type.lstrip().lower().startswith("multipart/"):
-        digest, size_bytes, start = sha256(), 0, bytearray()
-        for piece in pieces():
-            digest.update(piece)
-            size_bytes += len(piece)
-            start += piece[: max(0, limits.header_bytes_max - len(start))]
-            if take is not None and wanted == 1:
-                take(piece)
-        content_type = capture.content_type or "none"
-        whole = CutPart(1, content_type, None, "binary", size_bytes, digest.hexdigest())
-        parts = Parts((whole,) if size_bytes else (), bytes(start))
+        head = PartHead(capture.content_type or "none", None, capture.transfer_encoding)
+        parts = whole(head, pieces(), take if wanted == 1 else None)
     else:
         parts = cut(capture.content_type, pieces(), limits, wanted=wanted, take=take)
     return parts, broken[0] if broken else None
@@ -144,14 +142,9 @@ def _find_root(document: bytes, limits: Limits) -> Element | None:
 
 def _read_document(capture: Capture, limits: Limits) -> Read:
     """A header document without a package around it."""
-    held = bytearray()
-    for piece in _unbroken(capture.body()):
-        held += piece
-        if len(held) > limits.header_bytes_max:
-            break
-    data = bytes(held)
-    part = CutPart(1, capture.content_type, None, "binary", len(data), sha256(data).hexdigest())
-    parts = Parts((part,), data)
+    head = PartHead(capture.content_type, None, capture.transfer_encoding)
+    parts = whole(head, _up_to(limits.header_bytes_max, _unbroken(capture.body())), None)
+    data = parts.root
     root: Element | None = None
     try:
         media = parse_media_type(capture.content_type, limits)
@@ -163,7 +156,26 @@ def _read_document(capture: Capture, limits: Limits) -> Read:
         document = read(root, declared, limits)
     except RemoteError as error:
         return Read(parts=parts, root=root, error=error, is_type_read=True)
-    return Read(parts=parts, root=root, document=document, is_type_read=True)
+    envelope = None
+    if root.tag == SOAP_ROOT and not document.labels:
+        # Without payloads the envelope is the whole package.
+        envelope = open_package(_soap_type_of(capture), data, limits)
+    return Read(parts=parts, root=root, document=document, envelope=envelope, is_type_read=True)
+
+
+def _up_to(most: int, pieces: Iterable[bytes]) -> Iterable[bytes]:
+    count = 0
+    for piece in pieces:
+        yield piece
+        count += len(piece)
+        if count > most:
+            return
+
+
+def _soap_type_of(capture: Capture) -> str:
+    """What was given, if it is a type of envelopes: it may name the charset."""
+    given = capture.content_type.partition(";")[0].strip().lower()
+    return capture.content_type if given == SOAP_TYPE else SOAP_TYPE
 
 
 def _declared(version: str | None) -> Profile | None:
@@ -176,8 +188,9 @@ def packed(capture: Capture, document: bytes, limits: Limits) -> Capture | None:
     As a header part, with the charset and the version of the type that was given; None where that
     is no type.
     """
-    if SOAP in document[:SOAP_WITHIN]:
-        return Capture(kind=Kind.BODY, body=lambda: iter((document,)), content_type=SOAP_TYPE)
+    if SOAP in document[:SOAP_WITHIN].replace(b"\0", b""):
+        content_type = _soap_type_of(capture)
+        return Capture(kind=Kind.BODY, body=lambda: iter((document,)), content_type=content_type)
     try:
         parameters = parse_media_type(capture.content_type, limits).parameters
     except RemoteError:

@@ -12,6 +12,7 @@ from typing import Final
 
 from onceonly.explain.capture import Capture, Kind
 from onceonly.explain.framing import BodyBroken
+from onceonly.explain.keyless import keyless_identities
 from onceonly.gateway.chance import Chance
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import Configuration
@@ -189,6 +190,7 @@ class RehearsalStage:
             failpoints=Failpoints(),
             transport=notebook,
             spool=Spool(Path("nowhere"), files=_Nowhere()),
+            read_identities=keyless_identities,
         )
         failures: list[StoreFailed] = []
         gateway = join(self._configuration, store, failures.append, surroundings=around)
@@ -217,6 +219,7 @@ class RehearsalStage:
             caller.address,
             caller.transport,
             caller.certificate,
+            capture.transfer_encoding,
         )
         chunks = _chunks(capture.body())
         if caller.answered is not None:

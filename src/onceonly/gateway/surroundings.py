@@ -1,10 +1,14 @@
 """What a gateway gets from outside besides its store: time, chance, network, files, faults."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from onceonly.gateway.chance import Chance
 from onceonly.gateway.clock import Clock
+from onceonly.gateway.config import Configuration
 from onceonly.gateway.drill import Failpoints
+from onceonly.gateway.identities import read_identities
+from onceonly.steps.signing import SigningIdentity
 from onceonly.store.spool import Spool
 from onceonly.transport.transport import Transport
 
@@ -18,3 +22,5 @@ class Surroundings:
     failpoints: Failpoints
     transport: Transport
     spool: Spool
+    read_identities: Callable[[Configuration], tuple[SigningIdentity, ...]] = read_identities
+    """Raises `OSError` for a key that cannot be used."""

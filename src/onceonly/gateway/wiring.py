@@ -74,6 +74,7 @@ from onceonly.steps.agreements import Agreements
 from onceonly.steps.ground import House
 from onceonly.steps.routes import Routes, as_agreement
 from onceonly.steps.rows import Rows
+from onceonly.steps.signing import SigningIdentity
 from onceonly.store.contract.alerts import AlertSnapshot
 from onceonly.store.contract.conditions import StoreFailed, StoreRefused
 from onceonly.store.contract.copying import CopyableStore
@@ -178,7 +179,7 @@ def join(
     of every bug by `on_bug`. Raises `OSError` for certificates that cannot be used.
     """
     around = surroundings or surroundings_of(configuration, clock or clock_of(configuration))
-    house = house_of(configuration)
+    house = house_of(configuration, around.read_identities)
     _check_agreements(store, house.agreements)
     group = GroupCommit(store, on_failure=on_failure)
     # The desk needs `bugs`, so bugs are noted by an office of their own.
@@ -403,7 +404,10 @@ def _limits_change(
     return Change(take)
 
 
-def house_of(configuration: Configuration) -> House:
+def house_of(
+    configuration: Configuration,
+    identities: Callable[[Configuration], tuple[SigningIdentity, ...]] = read_identities,
+) -> House:
     """What the steps know of the configuration. Raises `OSError` for a key that cannot be used."""
     return House(
         party=configuration.party,
@@ -414,7 +418,7 @@ def house_of(configuration: Configuration) -> House:
         routes=Routes(configuration.routes, our_uris=our_uris(configuration)),
         rows=Rows(str(configuration.party[0])),
         queued_max=configuration.queued_max,
-        identities=read_identities(configuration),
+        identities=identities(configuration),
     )
 
 

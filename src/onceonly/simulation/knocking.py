@@ -161,7 +161,12 @@ def _malformed(door: Knock) -> Forged:
 
 
 def _reflected(door: Knock) -> Forged:
-    """In a party's name, and for another address: whoever is named there would get the error."""
+    """In a party's name, and for another address: whoever is named there would get the error.
+
+    Where headers name no address he speaks in his own name: nothing else would be wrong with it.
+    """
+    if not door.line.profile.has_routing_headers:
+        return _packed(door)
     path = path_of(door.line)
     at = path.index(door.target)
     partner = path[-1] if at == 0 else path[0]

@@ -299,9 +299,16 @@ def _check_ids(
             raise RemoteError(
                 ErrorCode.INCONSISTENT if is_of_cpa else ErrorCode.VALUE_NOT_RECOGNIZED,
                 f"{element} PartyId {quoted(str(party))} is not in the agreement; expected is"
-                f" {' or '.join(quoted(str(one)) for one in agreed)}",
+                f" {' or '.join(quoted(str(one)) for one in agreed)}{_of_types(party, agreed)}",
                 location=f"{HEADER}MessageHeader/eb:{element}/eb:PartyId" if is_of_cpa else "",
             )
+
+
+def _of_types(named: PartyId, agreed: Sequence[PartyId]) -> str:
+    """What tells two names apart that look the same, since a type is written before its value."""
+    if str(named) not in map(str, agreed):
+        return ""
+    return f"; seen is type {quoted(named.type or 'none')}, and another one was agreed"
 
 
 def _check_times(message: Message, routing: Sequence[RoutingHeader], terms: DeliveryTerms) -> None:

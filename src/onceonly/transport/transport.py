@@ -81,6 +81,8 @@ class Request(Word):
     """Scheme of the transport by which it came."""
     certificate: str | None = None
     """Hexadecimal SHA-256 of the certificate that the other side showed and that was verified."""
+    transfer_encoding: str = "binary"
+    """Of the whole body, where it is one document without parts (a mail)."""
 
 
 class Answer(Word):

@@ -47,6 +47,8 @@ class Frame(Word):
     boundary: str | None
     start: str | None
     header_type: str | None
+    transfer_encoding: str = "binary"
+    """Of the whole package, where it has no boundary."""
 
 
 class Takers(Word):
@@ -71,7 +73,7 @@ class Assembly:
         self._frame = frame
         self._declared = declared
         self._splitter: Splitter | Unframed = (
-            Unframed(frame.content_type, limits)
+            Unframed(frame.content_type, limits, transfer_encoding=frame.transfer_encoding)
             if frame.boundary is None
             else Splitter(frame.boundary, limits)
         )

@@ -233,6 +233,8 @@ class Decoder:
     header was read and the part was found in its Manifest; sinks that were opened belong to the
     caller, also when the package is refused later. Not to be used again after a `RemoteError`.
 
+    `transfer_encoding` is that of the whole package, where it has no frame; a mail has such.
+
     `admit` is called once, when the header was read and before the first sink is opened; what it
     raises leaves `feed` or `finish` (ruling R-45: nothing is kept for who is not admitted).
 
@@ -249,16 +251,17 @@ class Decoder:
         limits: Limits = DEFAULT,
         *,
         admit: Callable[[Document], None] = admit_everybody,
+        transfer_encoding: str = "binary",
     ) -> None:
         self._limits = limits
         self._open_sink = open_sink
         self._admit = admit
         boundary, self._start, version, header_type = read_package_type(content_type, limits)
-        self._frame = content_type, boundary, self._start, header_type
+        self._frame = content_type, boundary, self._start, header_type, transfer_encoding
         self._declared = find_declared(header_type, version)
         if boundary is not None:
             check_boundary(boundary, fault_of(self._declared))
-        self._has_short_way = has_short_way(self._declared)
+        self._has_short_way = transfer_encoding == "binary" and has_short_way(self._declared)
         self._boundary = boundary
         self._unframed: bytes | None = None
         """A document without a frame that came in one piece; more of it may come."""

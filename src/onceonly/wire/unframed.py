@@ -13,8 +13,10 @@ from onceonly.wire.splitter import PartBegun, PartBytes, PartEnded, PartEvent
 class Unframed:
     """Gives one part, which is all that comes (`wire.md` B1)."""
 
-    def __init__(self, content_type: str, limits: Limits = DEFAULT) -> None:
-        self._head = PartHead(content_type, None, "binary")
+    def __init__(
+        self, content_type: str, limits: Limits = DEFAULT, *, transfer_encoding: str = "binary"
+    ) -> None:
+        self._head = PartHead(content_type, None, transfer_encoding)
         self._limits = limits
         self._bytes = 0
         self._is_begun = False

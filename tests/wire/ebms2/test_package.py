@@ -112,6 +112,17 @@ def test_every_transfer_encoding_gives_the_same_payload_and_envelope(encoding):
     assert (envelope.content, collected(envelope)) == (plain.content, [data])
 
 
+@pytest.mark.statement("E2-11")
+@pytest.mark.parametrize("encoding", ["base64", "quoted-printable"])
+def test_a_document_without_a_frame_may_be_in_a_transfer_encoding(encoding):
+    """As the whole body of a mail, whose head says so."""
+    document = signal_document("Ping", about="").encode()
+    decoder = Decoder(PLAIN_TYPE, lambda _: Collected(), transfer_encoding=encoding)
+    for piece in pieces_of(ENCODERS[encoding](document), 100):
+        decoder.feed(piece)
+    assert decoder.finish() == decode_document(document.decode())
+
+
 @pytest.mark.statement("E2-12")
 @pytest.mark.parametrize("codec", ["utf-16", "utf-16-le", "utf-16-be"])
 def test_a_document_in_utf_16_is_read(codec):

@@ -172,7 +172,13 @@ class Receiver:
 
         try:
             refuse_announced_excess(request, self._limits)
-            decoder = Decoder(request.content_type, open_sink, self._limits, admit=note_admitted)
+            decoder = Decoder(
+                request.content_type,
+                open_sink,
+                self._limits,
+                admit=note_admitted,
+                transfer_encoding=request.transfer_encoding,
+            )
             with self._doorstep.enter(caller.address) as place:
                 async for chunk in chunks:
                     _feed(decoder, chunk, place)

@@ -8,7 +8,7 @@ from onceonly.message.event import Direction, Event
 from onceonly.message.message import AckRequested, Message, SignedReference
 from onceonly.message.signals import Acknowledgment, ErrorSignal, Signal, readings_of
 from onceonly.message.word import changed
-from onceonly.steps.agreements import AdmittedMessage
+from onceonly.steps.agreements import AdmittedMessage, Agreements
 from onceonly.steps.authority import Caller
 from onceonly.steps.rows import at_what_waits
 from onceonly.steps.signing import (
@@ -55,14 +55,7 @@ class Signatures:
                 entry = snapshot.find_outbound(reading.header.ref_to_message_id)
                 if entry is not None:
                     return agreements.find(entry.agreement_id)
-        return self._strictest(signal)
-
-    def _strictest(self, signal: Signal) -> Agreement | None:
-        """Of the agreements that the signal may speak under, one that asks for most."""
-        agreements = self._desk.house.agreements
-        named = agreements.named(signal.header.agreement_id)
-        fitting = [one for one in named if is_from_partner(signal.header, one)] or named
-        return max(fitting, key=lambda one: requires(one.signing, signal), default=None)
+        return find_strictest(agreements, signal)
 
     async def drop(self, signal: Signal, heard: Unproven, caller: Caller) -> TransportAnswer:
         """Note a signal that is not signed as agreed; it is believed in nothing, and not answered.
@@ -86,6 +79,13 @@ class Signatures:
             row, agreement_id=STRANGERS if agreement is None else agreement.id
         )
         return TransportAnswer(204)
+
+
+def find_strictest(agreements: Agreements, signal: Signal) -> Agreement | None:
+    """Of the agreements that the signal may speak under, one that asks for most."""
+    named = agreements.named(signal.header.agreement_id)
+    fitting = [one for one in named if is_from_partner(signal.header, one)] or named
+    return max(fitting, key=lambda one: requires(one.signing, signal), default=None)
 
 
 def references_for(

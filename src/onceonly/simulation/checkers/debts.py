@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from onceonly.message.errors import ErrorCode
 from onceonly.message.event import Event
 from onceonly.message.instant import NS_PER_S
-from onceonly.message.message import DeliverySemantics
 from onceonly.message.terms import Intermediary
 from onceonly.protocol.events import Outcome
 from onceonly.simulation.checkers.arrival import ACKNOWLEDGED, is_doubt, shows_arrival
@@ -47,7 +46,8 @@ def _debt(case: WorldCase, course: Course) -> Row | None:
     line = course.line
     if line is None or not _are_agreed(line):
         return None if line is None else _custody_debt(case, course)
-    if not course.is_destination or course.terms.semantics is DeliverySemantics.BEST_EFFORT:
+    # Who asked for no acknowledgement is told of nothing that came after it.
+    if not course.is_destination or not course.terms.is_acknowledged:
         return _custody_debt(case, course)
     return course.first_into(Event.APPLICATION_REFUSED)
 

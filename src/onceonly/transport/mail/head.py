@@ -22,6 +22,7 @@ _PLAIN_ID: Final = re.compile(r"[A-Za-z0-9@._:/+=-]{1,200}")
 _FIELD: Final = re.compile(rb"([!-9;-~]{1,100})[ \t]*:(.*)", re.DOTALL)
 _KEPT: Final = frozenset({b"content-type", b"content-transfer-encoding", b"auto-submitted"})
 _AS_THEY_ARE: Final = frozenset({"", "7bit", "8bit", "binary"})
+_TO_BE_UNDONE: Final = frozenset({"base64", "quoted-printable"})
 _ABOUT_MAIL: Final = frozenset(
     {"multipart/report", "message/delivery-status", "message/disposition-notification"}
 )
@@ -33,6 +34,8 @@ class MailHead(Word):
     content_type: str
     automatic: str | None
     """What kind of automatic mail it is, or None for one that a partner's MSH sent."""
+    transfer_encoding: str = "binary"
+    """Of the whole body, which then has no parts (RFC 2045 §6.4)."""
 
 
 def render_head(  # noqa: PLR0913 - because each is a line of the head
@@ -117,9 +120,12 @@ class HeadReader:
         if automatic is None and _first_word(content_type) in _ABOUT_MAIL:
             automatic = "DeliveryReport"
         encoding = self._kept.get(b"content-transfer-encoding", "").lower()
-        if automatic is None and encoding not in _AS_THEY_ARE:
+        if automatic is not None or encoding in _AS_THEY_ARE:
+            return MailHead(content_type, automatic)
+        has_parts = _first_word(content_type).startswith("multipart/")
+        if not content_type or has_parts or encoding not in _TO_BE_UNDONE:
             raise MailRefused(reply.TRANSFER_ENCODING)
-        return MailHead(content_type, automatic)
+        return MailHead(content_type, automatic, encoding)
 
 
 def _first_word(value: str) -> str:

@@ -141,7 +141,13 @@ class MailReception:
                 self._taker.drop_automatic(self._peer, head.automatic)
             )
         else:
-            request = Request(head.content_type, None, self._peer, "smtp")
+            request = Request(
+                head.content_type,
+                None,
+                self._peer,
+                "smtp",
+                transfer_encoding=head.transfer_encoding,
+            )
             self.task = asyncio.ensure_future(self._taker.receive(request, self._body))
         self.task.add_done_callback(self._ended)
 
