@@ -35,6 +35,7 @@ WHOLE = {
         "SCAN staged_spooled USING COVERING INDEX staged_spooled_by_digest",
     ),
     "list_blocked_orders": ("SCAN sending_order USING INDEX sending_order_blocked",),
+    "list_agreements_awaiting_order": ("SCAN outbound USING INDEX outbound_queued",),
     "list_awaiting_order": ("SCAN outbound USING INDEX outbound_queued",),
     "list_gaps": ("SCAN receiving_order USING INDEX receiving_order_gap",),
     "list_recovering": ("SCAN recovery USING COVERING INDEX recovery_at_work",),

@@ -12,6 +12,7 @@ from two_parties import submit
 
 from onceonly.gateway.config import Configuration, read_configuration
 from onceonly.message.event import Event
+from onceonly.steps import conversations
 
 pytestmark = pytest.mark.anyio
 
@@ -198,3 +199,40 @@ async def test_what_was_queued_before_the_order_was_agreed_gets_a_number(tmp_pat
         await peer.say_acknowledgment(first)
         following = await take(gateway, peer)
         assert (following.message_id, order_of(following)) == (second, ("Reset", 0))
+
+
+@pytest.mark.parametrize("is_acknowledged", [True, False])
+async def test_a_turn_that_ended_while_no_order_was_agreed_is_free(tmp_path, is_acknowledged):
+    """The conversation learns it from whoever comes to wait next; what ended in doubt blocks it."""
+    async with ordered(tmp_path, **BRIEFLY) as (gateway, peer):
+        peer.answer(UNAVAILABLE)
+        first = await send(gateway, peer)
+        await peer.hear("NewOrder")
+        await restarted_with(gateway, "NotGuaranteed")
+        await gateway.until_state(first, "in_doubt")
+        if is_acknowledged:
+            await peer.say_acknowledgment(first)
+            await gateway.until_state(first, "acknowledged")
+        await restarted_with(gateway, "Guaranteed")
+        peer.answer(None)
+        while peer.has_unheard():
+            await peer.hear()
+        second = await send(gateway, peer)
+        if is_acknowledged:
+            following = await take(gateway, peer)
+            assert (following.message_id, order_of(following)) == (second, ("Continue", 1))
+        else:
+            row = await gateway.until_row(Event.CONVERSATION_BLOCKED)
+            assert (row.message_id, gateway.state_of(second)) == (first, "queued")
+
+
+async def test_what_waits_goes_on_after_a_reload_that_takes_the_order_away(tmp_path, monkeypatch):
+    """In more than one batch, and nobody has to acknowledge the first for it."""
+    monkeypatch.setattr(conversations, "FREED_BATCH", 2)
+    async with ordered(tmp_path) as (gateway, peer):
+        sent = [await send(gateway, peer) for _ in range(6)]
+        assert (await peer.hear("NewOrder")).message_id == sent[0]
+        with_word(gateway, "NotGuaranteed")
+        assert (await gateway.call("POST", "/v1/reload")).status == 200
+        heard = [(await peer.hear("NewOrder")).message_id for _ in sent[1:]]
+        assert sorted(heard) == sorted(sent[1:])

@@ -74,7 +74,10 @@ class TestSending:
         snapshot = store.snapshot()
         assert snapshot.find_next_queued(PAIR).message_id == "m-3"
         assert snapshot.find_next_in_order(HERE) == "m-1"
-        assert snapshot.list_awaiting_order() == [("m-1", "tpa-1"), ("m-2", "tpa-1")]
+        assert snapshot.list_agreements_awaiting_order() == ["tpa-1"]
+        assert snapshot.list_awaiting_order("tpa-1", 10) == ["m-1", "m-2"]
+        assert snapshot.list_awaiting_order("tpa-1", 1) == ["m-1"]
+        assert snapshot.list_awaiting_order("tpa-2", 10) == []
         assert snapshot.find_next_in_order(ELSEWHERE) is None
         assert snapshot.find_next_in_order(WITH_ANOTHER) is None
         commit(store, lambda tx: tx.put_awaited_order("m-1", None))

@@ -47,6 +47,7 @@ ReceiveReply = Callable[[Request, AsyncIterator[bytes], Answered], Awaitable[Ans
 
 SENDING = "sending a message"
 OVERDUE = "ending what is overdue"
+FREED = "sending what no longer awaits its conversation"
 """What was being done when a bug was met, in words for counts and rows."""
 
 
@@ -87,9 +88,21 @@ class Desk(Office):
 
     async def start(self) -> None:
         """Go on with messages that a stop or a crash left unanswered, and with the queues."""
-        if self.snapshot().list_awaiting_order():
-            await self.transact(conversations.free_unordered)
+        await self._free_unordered()
         await self._run_apart("taking up what was under way", taking_up.left_under_way)
+
+    async def _free_unordered(self) -> bool:
+        """Let go what awaits an order that is agreed no more, batch by batch; whether any did."""
+        freed = False
+        if self.snapshot().list_agreements_awaiting_order():
+            while await self.persist(conversations.free_unordered):
+                freed = True
+        return freed
+
+    async def take_up_agreements(self) -> None:
+        """Go on with what no longer waits under changed agreements; called after a reload."""
+        if await self._free_unordered():
+            self._tasks.start(self._run_apart(FREED, taking_up.queues), place=FREED)
 
     async def sweep(self) -> None:
         """Tell messages that their time has passed (R-08), or their response is late (level 5)."""

@@ -241,6 +241,8 @@ class Reload:
             await api.take()
         if self._listeners is not None and running.configuration.limits != ready.wanted.limits:
             self._listeners.limit(ready.wanted)
+        if running.configuration.agreements != ready.wanted.agreements:
+            await self._desk.take_up_agreements()
         if ready.what:
             row = self._desk.about_gateway(Event.RECONFIGURED, f"{by}: {ready.what}")
             await self._desk.persist(lambda txn, ground: self.note(txn, ground, (row,)))

@@ -35,6 +35,9 @@ from onceonly.steps.work import OrderWork
 from onceonly.store.contract.entries import Role
 from onceonly.store.contract.store import Transaction
 
+FREED_BATCH = 200
+"""Most messages that one step lets go, so that a step stays short while a backlog is freed."""
+
 
 def is_ordered(agreement: Agreement) -> bool:
     """Whether our messages under the agreement are numbered; what we carry for others is not."""
@@ -48,13 +51,20 @@ def conversation_of(message: Message) -> ConversationKey:
 
 def event_of(message_id: str, before: Outbound, after: Outbound) -> OrderEvent | None:
     """What the change of a message is to its conversation; None if it is nothing."""
-    if after.status is before.status or after.status is OutboundStatus.SENT:
+    if after.status is before.status:
         return None
-    if after.status is OutboundStatus.ACKNOWLEDGED:
-        return MessageArrived(message_id)
     if after.status in (OutboundStatus.QUEUED, OutboundStatus.SENDING):
         is_again = before.status is OutboundStatus.IN_DOUBT
         return MessageGoesOn(message_id) if is_again else None
+    return _end_of(message_id, after)
+
+
+def _end_of(message_id: str, after: Outbound) -> OrderEvent | None:
+    """What the end of a message is to its conversation; None if the message is under way."""
+    if after.status in (OutboundStatus.QUEUED, OutboundStatus.SENDING):
+        return None
+    if after.status in (OutboundStatus.ACKNOWLEDGED, OutboundStatus.SENT):
+        return MessageArrived(message_id)  # Of one that was sent, nothing more is awaited.
     is_unsent = after.exposure is Exposure.NEVER
     if after.status is OutboundStatus.CANCELLED and is_unsent:
         return MessageWithdrawn(message_id)
@@ -69,15 +79,20 @@ def order_news(
     return () if event is None else (OrderWork(message_id, event),)
 
 
-def free_unordered(txn: Transaction, ground: Ground) -> None:
+def free_unordered(txn: Transaction, ground: Ground) -> int:
     """Let go what awaits a conversation under an agreement that has no order any more.
 
-    Called at a start, when the configuration may be another one.
+    Called when the configuration may be another one, until it returns 0: at most `FREED_BATCH`
+    messages go into the queues of their pairs in one step. Returns how many.
     """
-    for message_id, agreement_id in txn.list_awaiting_order():
+    freed = 0
+    for agreement_id in txn.list_agreements_awaiting_order():
         agreement = ground.house.agreements.find(agreement_id)
         if agreement is not None and not is_ordered(agreement):
-            txn.put_awaited_order(message_id, None)
+            for message_id in txn.list_awaiting_order(agreement_id, FREED_BATCH - freed):
+                txn.put_awaited_order(message_id, None)
+                freed += 1
+    return freed
 
 
 class Conversations:
@@ -107,7 +122,23 @@ class Conversations:
         waits = event.by if isinstance(event, MessageReplaced) else message_id
         if isinstance(event, MessageWaits | MessageReplaced):
             self._txn.put_awaited_order(waits, conversation.conversation_id)
+            gone = self._catch_up(conversation, agreement)
+            return [*gone, *self._step(conversation, event, agreement)]
         return self._step(conversation, event, agreement)
+
+    def _catch_up(self, conversation: ConversationKey, agreement: Agreement) -> Sequence[str]:
+        """Tell the conversation how the message in turn ended, if that was not told.
+
+        While no order was agreed, nobody told it. Only whoever comes to wait asks, so that messages
+        without an order need no look at conversations.
+        """
+        in_turn = self._state(conversation).in_turn
+        if in_turn is None:
+            return ()
+        entry = self._txn.find_outbound(in_turn)
+        # What is forgotten by now had ended, and its PersistDuration is over.
+        end = MessageArrived(in_turn) if entry is None else _end_of(in_turn, entry.state)
+        return () if end is None else self._step(conversation, end, agreement)
 
     def has_turn(self, message_id: str) -> bool:
         """Whether it is the turn of the message in its conversation."""

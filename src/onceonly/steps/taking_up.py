@@ -19,9 +19,14 @@ def left_under_way(snapshot: Snapshot) -> list[Work]:
     """Messages that a stop or a crash left in flight or unanswered, and the queues of pairs."""
     return [
         *(MessageWork(entry.message_id, Restarted()) for entry in snapshot.list_in_flight()),
-        *(NextWork(pair) for pair in snapshot.list_waiting_pairs()),
+        *queues(snapshot),
         *(RecoveryWork(message_id, Restarted()) for message_id in snapshot.list_recovering()),
     ]
+
+
+def queues(snapshot: Snapshot) -> list[Work]:
+    """The queues of pairs in which messages wait."""
+    return [NextWork(pair) for pair in snapshot.list_waiting_pairs()]
 
 
 def overdue(snapshot: Snapshot, at: int, limit: int = OVERDUE_BATCH) -> list[Work]:

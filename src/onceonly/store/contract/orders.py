@@ -63,8 +63,15 @@ class OrderSnapshot(Protocol):
         """MessageId of the message that has waited longest for the turn of its conversation."""
         ...
 
-    def list_awaiting_order(self) -> Sequence[tuple[str, str]]:
-        """MessageId and agreement of every queued message that awaits its conversation."""
+    def list_agreements_awaiting_order(self) -> Sequence[str]:
+        """Each agreement under which a queued message awaits its conversation, by name."""
+        ...
+
+    def list_awaiting_order(self, agreement_id: str, limit: int) -> Sequence[str]:
+        """MessageIds of queued messages of the agreement that await their conversations.
+
+        By pair and ConversationId, and in a conversation the longest-waiting first.
+        """
         ...
 
     def find_conversation(self, key: MessageKey) -> tuple[ConversationKey, int] | None:

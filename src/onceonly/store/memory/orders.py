@@ -46,12 +46,22 @@ class MemoryOrderReading(MemoryKeyReading):
             and row.awaits_in == conversation.conversation_id
         ]
 
-    def list_awaiting_order(self) -> Sequence[tuple[str, str]]:
+    def _list_all_awaiting(self) -> list[OutboundRow]:
         return [
-            (row.message.message_id, row.message.agreement_id)
+            row
             for row in self._tables.outbound.values()
             if row.state.status is OutboundStatus.QUEUED and row.awaits_in is not None
         ]
+
+    def list_agreements_awaiting_order(self) -> Sequence[str]:
+        return sorted({row.message.agreement_id for row in self._list_all_awaiting()})
+
+    def list_awaiting_order(self, agreement_id: str, limit: int) -> Sequence[str]:
+        found = [
+            row for row in self._list_all_awaiting() if row.message.agreement_id == agreement_id
+        ]
+        found.sort(key=lambda row: (*row.message.pair, row.awaits_in))
+        return [row.message.message_id for row in found[:limit]]
 
     def find_conversation(self, key: MessageKey) -> tuple[ConversationKey, int] | None:
         for (conversation, place), placed in self._tables.places.items():

@@ -46,8 +46,11 @@ class SqliteOrderReading(SqliteQuestions):
         found: str | None = self._get("find_next_in_order", *_name(conversation))
         return found
 
-    def list_awaiting_order(self) -> Sequence[tuple[str, str]]:
-        return [(message_id, name) for message_id, name in self._list("list_awaiting_order")]
+    def list_agreements_awaiting_order(self) -> Sequence[str]:
+        return [name for (name,) in self._list("list_agreements_awaiting_order")]
+
+    def list_awaiting_order(self, agreement_id: str, limit: int) -> Sequence[str]:
+        return [name for (name,) in self._list("list_awaiting_order", agreement_id, limit)]
 
     def find_conversation(self, key: MessageKey) -> tuple[ConversationKey, int] | None:
         row = self._get("find_conversation", key.message_id, *key.pair)

@@ -1326,9 +1326,14 @@ SELECT message_id FROM outbound INDEXED BY outbound_queued
   WHERE from_party = ? AND to_party = ? AND awaits_in = ? AND status = 'queued'
   ORDER BY position LIMIT 1
 
+-- name: list_agreements_awaiting_order
+SELECT DISTINCT agreement_id FROM outbound INDEXED BY outbound_queued
+  WHERE status = 'queued' AND awaits_in IS NOT NULL ORDER BY agreement_id
+
 -- name: list_awaiting_order
-SELECT message_id, agreement_id FROM outbound INDEXED BY outbound_queued
-  WHERE status = 'queued' AND awaits_in IS NOT NULL ORDER BY position
+SELECT message_id FROM outbound INDEXED BY outbound_queued
+  WHERE status = 'queued' AND awaits_in IS NOT NULL AND agreement_id = ?
+  ORDER BY from_party, to_party, awaits_in, position LIMIT ?
 
 -- name: put_awaited_order
 UPDATE outbound SET awaits_in = ? WHERE position = ?
