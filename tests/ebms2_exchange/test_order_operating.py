@@ -75,7 +75,8 @@ async def test_an_operator_releases_what_waits_after_a_gap(tmp_path):
 
 async def test_an_operator_drops_what_is_held_and_its_sender_is_told(tmp_path):
     """Each as DeliveryFailure, Warning; a repeat is not acknowledged any more."""
-    async with with_peer(tmp_path, message_order="Guaranteed") as (gateway, peer):
+    named = {"id": "ours", "cpa_id": "cpa-ab-1"}
+    async with with_peer(tmp_path, message_order="Guaranteed", **named) as (gateway, peer):
         for number in (0, 2):
             await say(peer, number)
         await gateway.until_handed_over(name(0))
@@ -83,6 +84,7 @@ async def test_an_operator_drops_what_is_held_and_its_sender_is_told(tmp_path):
         told = await peer.hear("MessageError")
         assert told.attribute("Error", "errorCode") == "DeliveryFailure"
         assert told.attribute("Error", "severity") == "Warning"
+        assert told.text("CPAId") == "cpa-ab-1"
         assert name(2).encode() in told.body
         [row] = gateway.rows(Event.DROPPED)
         assert (row.order_number, row.reason) == (2, WHY["reason"])

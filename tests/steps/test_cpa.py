@@ -6,7 +6,7 @@ from onceonly.message.agreement import Agreement
 from onceonly.message.cpa import CheckHeader, CpaTerms, Demand, ServiceBinding
 from onceonly.message.errors import ErrorCode, LocalError, RemoteError
 from onceonly.message.identity import PartyId
-from onceonly.message.message import AckRequested, DeliverySemantics, Message
+from onceonly.message.message import AckRequested, DeliverySemantics, Message, SyncReplyMode
 from onceonly.message.profile import Profile
 from onceonly.message.terms import DeliveryTerms
 from onceonly.message.word import changed
@@ -202,6 +202,17 @@ def test_elimination_must_be_asked_for_as_agreed(demand, asked, is_taken):
         assert (code, where) == (ErrorCode.INCONSISTENT, "DuplicateElimination")
     lenient = changed(agreement, cpa=changed(agreement.cpa, check_header=CheckHeader.LENIENT))
     assert admitted(message, lenient).duplicate_elimination is asked
+
+
+def test_a_lenient_agreement_lets_a_header_ask_for_less():
+    """Then its answers come by posts of their own; what was not agreed is never done."""
+    sync = changed(AGREEMENT, terms=changed(TERMS, sync_reply_mode=SyncReplyMode.SIGNALS_ONLY))
+    assert refusal(MESSAGE, sync)[:2] == (ErrorCode.INCONSISTENT, "SyncReply")
+    lenient = changed(sync, cpa=changed(CPA, check_header=CheckHeader.LENIENT))
+    assert admitted(MESSAGE, lenient).sync_reply_mode is None
+    wishing = changed(MESSAGE, sync_reply_mode=SyncReplyMode.SIGNALS_AND_RESPONSE)
+    plain = changed(lenient, terms=TERMS)
+    assert refusal(wishing, plain)[:2] == (ErrorCode.INCONSISTENT, "SyncReply")
 
 
 def test_a_name_is_a_callers_own_only_if_every_agreement_with_it_is():

@@ -15,7 +15,7 @@ class CheckHeader(StrEnum):
     STRICT = "strict"
     """The message is refused."""
     LENIENT = "lenient"
-    """The header is obeyed, and the difference is noted."""
+    """The header is obeyed."""
 
 
 class Demand(StrEnum):

@@ -341,7 +341,7 @@ def _terms_of(message: Message, hop: RoutingHeader | None, agreement: Agreement)
         sync_reply_mode=(
             _sync_reply_mode_of(message, agreed)
             if agreement.profile.header_names_semantics
-            else _wished_mode_of(message, agreed)
+            else _wished_mode_of(message, agreement)
         ),
         ack_requested=ack_requested,
     )
@@ -456,12 +456,17 @@ def _check_next(message: Message, agreement: Agreement) -> None:
         )
 
 
-def _wished_mode_of(message: Message, agreed: DeliveryTerms) -> SyncReplyMode:
-    """What comes in the answer, where a header can only ask for it, and not say what."""
+def _wished_mode_of(message: Message, agreement: Agreement) -> SyncReplyMode:
+    """What comes in the answer, where a header can only ask for it, and not say what.
+
+    A lenient agreement lets a header ask for less, never for more.
+    """
+    agreed = agreement.terms
     is_wished = message.sync_reply_mode not in (None, SyncReplyMode.NONE)
     is_response = message.ref_to_message_id is not None
     is_agreed = agreed.sync_reply_mode is not SyncReplyMode.NONE
-    if is_wished is not is_agreed and not (is_agreed and is_response):
+    is_less = is_agreed and agreement.cpa.check_header is CheckHeader.LENIENT
+    if is_wished is not is_agreed and not (is_agreed and is_response) and not is_less:
         raise RemoteError(
             ErrorCode.INCONSISTENT,
             f"SyncReply is {'there' if is_wished else 'missing'}; expected is what was agreed, a"

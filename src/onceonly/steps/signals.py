@@ -183,10 +183,12 @@ def failure_notice(ground: Ground, notice: OwedNotice, agreement: Agreement) -> 
         message_id=ground.message_id(f"notice {notice.key.message_id}"),
         from_ids=agreement.our_ids,
         to_ids=agreement.their_ids,
-        agreement_id=agreement.id,
+        agreement_id=hop.agreement_id,
         conversation_id=notice.conversation_id,
         timestamp_at=ground.now.at,
         ref_to_message_id=notice.key.message_id,
+        from_role=hop.our_role,
+        to_role=hop.their_role,
     )
     entry = ErrorEntry(
         code=ErrorCode.DELIVERY_FAILURE, severity=notice.severity, description=notice.reason

@@ -44,7 +44,7 @@ CPA_KEYS = table_of(
         read.one_of(one.value for one in CheckHeader),
         listed(CheckHeader),
         "A received header that asks for something else than was agreed: `strict` refuses the "
-        "message, `lenient` does what the header asks for, and notes it.",
+        "message, `lenient` does what the header asks for.",
         default="strict",
         default_text='`"strict"`',
         section="ours",
