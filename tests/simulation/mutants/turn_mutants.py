@@ -212,7 +212,7 @@ RESTARTS = (
         Edit(
             "steps/taking_up.py",
             """\
-        *(NextWork(pair) for pair in snapshot.list_waiting_pairs()),
+        *queues(snapshot),
 """,
             "",
         ),

@@ -20,6 +20,7 @@ TOY = Profile(
     has_cancels=True,
     has_transient_errors=True,
     has_order=False,
+    has_cpa=False,
     has_receipts=False,
     has_failure_notices=False,
     has_signatures=False,
