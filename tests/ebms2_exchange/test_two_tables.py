@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from peer_ebms2 import ACK_REQUESTED, BLOCK
+from peer_ebms2 import ACK_REQUESTED, BLOCK, TO_PARTY, stamp
 from running_gateway import RunningGateway
 from signed_parties import (
     EBMS,
@@ -75,6 +75,20 @@ async def with_two_tables(
         await gateway.stop(0.0)
         for one in (peer, other):
             await one.close()
+
+
+async def test_no_unsigned_message_acknowledges_for_a_table_that_asks_for_signatures(tmp_path):
+    """It is delivered under its own table; what it says about the other one counts for nothing."""
+    async with with_two_tables(tmp_path, ack_requested="Unsigned") as (gateway, peer, _):
+        ours = await submit(gateway, peer.party, **ORDERING)
+        await peer.hear("NewOrder")
+        carried = (
+            f'<eb:Acknowledgment {BLOCK} SOAP:actor="{TO_PARTY}"><eb:Timestamp>{stamp()}'
+            f"</eb:Timestamp><eb:RefToMessageId>{ours}</eb:RefToMessageId></eb:Acknowledgment>"
+        )
+        await peer.say_business(M, ref=ours, blocks=ACK_REQUESTED + carried, **INFO)
+        await gateway.until_handed_over(M)
+        assert (await gateway.get(f"/v1/messages/{ours}"))["state"] == "sending"
 
 
 async def test_a_damaged_unsigned_copy_of_a_signed_message_gets_no_acknowledgement(tmp_path):

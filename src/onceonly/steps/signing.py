@@ -72,6 +72,23 @@ Heard = Attested | Unproven | None
 """What the signature of a package says of it; None if it has none and needs none."""
 
 
+def heard_across(terms: SigningTerms, message: Message, heard: Heard) -> Heard:
+    """What the signature of a message says under another agreement than that of the message.
+
+    `terms` are those of the other one, of which it speaks: what nobody has signed whom they name is
+    no word of its partner there, if signatures were agreed (R-30).
+    """
+    known = {one.fingerprint for one in terms.partner_certificates}
+    if isinstance(heard, Attested) and heard.signer in known:
+        return heard
+    if requires(terms, message):
+        return Unproven(
+            "it came under another agreement, and not signed by whom this one names; expected is a"
+            " signature of one of its certificates"
+        )
+    return None
+
+
 def signing_of(
     identities: Sequence[SigningIdentity], terms: SigningTerms, at: int
 ) -> EnvelopeSigning | None:

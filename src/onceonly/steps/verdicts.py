@@ -27,7 +27,7 @@ from onceonly.steps import evidence, sending
 from onceonly.steps.authority import Caller, is_entitled
 from onceonly.steps.ground import Ground, House
 from onceonly.steps.leaving import Leaving
-from onceonly.steps.signing import Heard
+from onceonly.steps.signing import Heard, Unproven, heard_across
 from onceonly.steps.work import MessageWork, RecoveryWork, Work
 from onceonly.store.contract.entries import OutboundEntry
 from onceonly.store.contract.store import Snapshot, Transaction
@@ -121,6 +121,10 @@ def respond(
     agreement = ground.house.agreements.find(entry.agreement_id)
     if agreement is None or not is_entitled(caller, agreement):
         return None  # It came under another agreement than the message that it answers.
+    if message.agreement_id != agreement.id:
+        heard = heard_across(agreement.signing, message, heard)
+        if isinstance(heard, Unproven) and not _carries_acknowledgment(message):
+            return None
     work: list[Work] = []
     is_known = entry.state.status is OutboundStatus.ACKNOWLEDGED and entry.state.has_arrived
     is_news = not is_known and entry.state.exposure is not Exposure.NEVER
@@ -130,7 +134,8 @@ def respond(
     if is_news and acknowledges:
         detail = f"on the business response {message.message_id}"
         work.append(MessageWork(entry.message_id, AckReceived(detail, is_from_to_party=True)))
-    if agreement.terms.recovery.response_within_s is not None:
+    is_believed = not isinstance(heard, Unproven)
+    if agreement.terms.recovery.response_within_s is not None and is_believed:
         work.append(RecoveryWork(entry.message_id, recovering.ResponseReceived()))
     return sending.run(txn, ground, work, entry=entry) if work else None
 
