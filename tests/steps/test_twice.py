@@ -24,8 +24,9 @@ from onceonly.simulation.campaign.worlds import run_seed
 from onceonly.steps.ground import Ground
 from onceonly.store.memory.writing import MemoryTransaction
 
-SEEDS = (*range(4_000, 4_120), 4_136, 4_315, 4_376, 4_504)
-"""The last ones have operators who settle doubts, and processes that die meanwhile."""
+SEEDS = (*range(4_000, 4_120), 4_136, 4_147, 4_315, 4_376, 4_504)
+"""The last ones have operators who settle doubts, processes that die meanwhile, and a response that
+passes through an intermediary."""
 
 NOT_IN_WORLDS = {
     *("bulk.act", "bulk.finish", "bulk.give_up", "bulk.note_selected", "bulk.seal"),
@@ -38,6 +39,7 @@ NOT_IN_WORLDS = {
     "handing_over.park",
     "handing_over.take_up",
     *("holding.drop", "holding.hand_over", "holding.hand_over_following", "holding.keep"),
+    "holding.take",
     "conversations.free_unordered",
     *("holding.release", "holding.tell_gaps", "operating.reset_order"),
     "notices.park",
