@@ -417,7 +417,8 @@ def a_message(**known: Any) -> MessageDetail:
     at = "2026-11-25T12:00:00.000000Z"
     texts = dict.fromkeys(("message_id", "agreement", "conversation", "service", "action"), "x")
     numbers = dict.fromkeys(("attempt", "episode", "size_bytes"), 0)
-    unknown = dict.fromkeys(MessageDetail.__struct_fields__)
+    fields = msgspec.structs.fields(MessageDetail)
+    unknown = dict.fromkeys(one.name for one in fields if one.required)
     lists = dict.fromkeys(("from_ids", "to_ids", "receipts", "timeline", "payloads"), ())
     usual = {"is_final": False, "digest": "", "submitted_at": at, "timestamp": at}
     semantics = {"semantics": DeliverySemantics.ONCE_AND_ONLY_ONCE}
