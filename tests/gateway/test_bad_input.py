@@ -168,7 +168,7 @@ WRONGS = [
         "MimeProblem",
     ),
     Wrong("no boundary parameter", retyped("boundary=", "bound="), 400, "MimeProblem"),
-    Wrong("no package at all", retyped("multipart/related", "text/xml"), 415, "NotSupported"),
+    Wrong("no package at all", retyped("multipart/related", "text/plain"), 415, "NotSupported"),
     Wrong("start names no part", retyped("hdr-0001", "hdr-0002"), 400, "MimeProblem"),
     Wrong("document of another part", repacked((b"cid:po-1", b"cid:po-2")), 204, "MimeProblem"),
     Wrong("document elsewhere", repacked((b"cid:po-1", b"http://po-1")), 204, "MimeProblem"),
