@@ -56,7 +56,11 @@ def test_the_files_of_the_folder_follow_in_the_order_of_their_names(tmp_path: Pa
     [
         (AGREEMENT.format("a") + "retires = 3\n", 6, "retires is no key of [agreement]"),
         ("[[agreement]]\nid = =\n", 2, "is not TOML"),
-        ('[gateway]\nparty = ["urn:duns:1"]\n', 1, "is no table; legal: [[agreement]], [[identity]], [[route]]"),
+        (
+            '[gateway]\nparty = ["urn:duns:1"]\n',
+            1,
+            "is no table; legal: [[agreement]], [[identity]]",
+        ),
         (AGREEMENT.format("a").replace("http:", "ftp:"), 5, "send_to"),
     ],
 )
