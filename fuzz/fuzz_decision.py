@@ -74,13 +74,14 @@ def _received(admitted: AdmittedMessage, known: Known | None, pair: ReceivingPai
     arrival = Arrival(
         message.message_id,
         digests.payloads,
-        message.semantics,
+        message.wants_ack,
         message.timestamp_at,
-        admitted.hop.sequence_number,
+        admitted.sequence_number,
         message.time_to_live_at,
         admitted.terms.method,
         admitted.terms.sync_reply_mode,
         message.delivery_receipt_requested,
         digests.header,
+        wants_elimination=message.is_eliminated,
     )
     return receive(arrival, known, pair, _NOW, admitted.terms)
