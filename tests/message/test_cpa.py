@@ -2,7 +2,12 @@
 
 import pytest
 
+from onceonly.message.agreement import Agreement
 from onceonly.message.cpa import CpaTerms, ServiceBinding, overlapping
+from onceonly.message.identity import PartyId
+from onceonly.message.profile import Profile
+from onceonly.message.terms import DeliveryTerms
+from onceonly.message.word import changed
 
 ORDERS = ServiceBinding(id="urn:orders", send=("Confirm", "Cancel"), receive=("NewOrder",))
 INVOICES = ServiceBinding(id="Invoicing", type="string", send=("Invoice",))
@@ -39,3 +44,19 @@ def test_a_cpa_holds_from_its_begin_until_before_its_end(begins_at, ends_at, is_
 def test_what_two_agreements_both_exchange_in_one_direction(other, common):
     """Whichever of them is asked."""
     assert overlapping((ORDERS,), other) == overlapping(other, (ORDERS,)) == common
+
+
+def test_an_agreement_is_called_by_its_cpa_id_or_else_by_its_own():
+    """R-35: where both parties use one name."""
+    agreement = Agreement(
+        id="orders",
+        profile=Profile.EBMS_2_0,
+        our_ids=(PartyId("urn:duns:1"),),
+        their_ids=(PartyId("urn:duns:2"),),
+        send_to="http://them.example/msh",
+        error_to=None,
+        receiver_uri="http://them.example/msh",
+        terms=DeliveryTerms(),
+    )
+    assert agreement.name_on_wire == "orders"
+    assert changed(agreement, cpa=CpaTerms(cpa_id="cpa-1")).name_on_wire == "cpa-1"
