@@ -22,7 +22,6 @@ from cpas import (
 from onceonly.cli.exits import Exit
 from onceonly.cli.main import cli
 from onceonly.gateway.certificate_file import certificate_of
-from onceonly.gateway.config.keys import AGREEMENT_KEYS
 
 GATEWAY = f"""[gateway]
 party = ["{BUYER}"]
@@ -187,8 +186,6 @@ def test_another_cpa_is_not_compared(folder):
 
 def test_no_signature_is_weaker_than_one(folder):
     """S40: no non-repudiation where there was."""
-    if "sign" not in AGREEMENT_KEYS:
-        pytest.skip("the configuration of this version has no signatures")
     identify(folder)
     found = imports("-c", "gateway.toml", **SIGNED)
     assert found.exit_code == Exit.OK, found.stderr
@@ -233,8 +230,6 @@ def test_what_the_configuration_would_refuse_is_refused_here(folder):
 
 def test_our_identity_is_found_by_its_certificate(folder):
     """E2-121: `identities` of the table; another certificate is refused with its subject."""
-    if "identities" not in AGREEMENT_KEYS:
-        pytest.skip("the configuration of this version has no [[identity]]")
     identify(folder)
     found = imports("-c", "gateway.toml", **SIGNED)
     assert found.exit_code == Exit.OK, found.stderr
