@@ -83,8 +83,8 @@ class InboxCriteria(Times, kw_only=True, omit_defaults=True):
 class InboxQuery(InboxCriteria, kw_only=True, omit_defaults=True):
     """Which received messages to list, and with `inline` their bytes.
 
-    Where something is asked for by criteria, `wait` ends with the next message, whether or not it
-    fits.
+    Where `payloads` is not said, JSON has no bytes, and an Arrow stream has them. Where something
+    is asked for by criteria, `wait` ends with the next message, whether or not it fits.
     """
 
     order: Order = "oldest"
@@ -92,7 +92,7 @@ class InboxQuery(InboxCriteria, kw_only=True, omit_defaults=True):
     limit: Limit = 100
     up_to: Number = NUMBER_MAX
     wait: Seconds = 0.0
-    payloads: Literal["none", "inline"] = "none"
+    payloads: Literal["none", "inline"] | UnsetType = UNSET
 
 
 class Schema(Word, kw_only=True):

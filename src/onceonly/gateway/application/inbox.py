@@ -41,6 +41,11 @@ class WholeItem(Word):
     bodies: list[bytes | None]
 
 
+def without_bytes(item: InboxItem) -> WholeItem:
+    """The item with the bytes of none of its payloads."""
+    return WholeItem(item, [None] * len(item.message.payloads))
+
+
 class Inbox:
     """Reads and progress of one gateway's inbox."""
 
