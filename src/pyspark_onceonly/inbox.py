@@ -20,6 +20,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from onceonly.api.fields import NUMBER_MAX
 from onceonly.api.words import ProcessingState
 from onceonly.client import Client, End
+from onceonly.message.errors import LocalError
 from pyspark_onceonly.bodies import Bodies
 from pyspark_onceonly.offsets import (
     REPORTED_AT_ONCE,
@@ -99,6 +100,19 @@ class InboxRows(NamedTuple):
             return pa.chunked_array([_parts(column.combine_chunks(), field.type)])
         return column
 
+    def check_purged(self, wanted: Range) -> None:
+        """Raises `LocalError` (RowsPurged) where messages of the range were purged unread."""
+        with self.gateway.client() as client:
+            count = patiently(lambda: client.count_purged(*wanted), self.gateway.patience_s)
+        if count:
+            text = (
+                f"{count} messages with offsets above {wanted.after} up to {wanted.up_to} were "
+                "purged before the stream read them: keep them longer (persist_duration, "
+                "archive_duration), or let this stream alone report them complete; with "
+                "failOnDataLoss=false the stream goes on without them"
+            )
+            raise LocalError("RowsPurged", text)
+
     def report(self, after: int, up_to: int, processing: ProcessingState) -> None:
         """Tell the gateway how far the work has come."""
         with self.gateway.client() as client:
@@ -170,23 +184,39 @@ class FilteredInboxReader(InboxReader):
         return filters
 
 
+class StreamRange(NamedTuple):
+    """A range of a stream's batch, and above which offset nothing of it may be purged unread."""
+
+    wanted: Range
+    known: int | None
+    """None where that is no error."""
+
+
 class InboxStream(NumberedStream):
     """`spark.readStream.format("onceonly")`: the inbox as it grows."""
 
     def __init__(
-        self, rows: InboxRows, numbered: Numbered, *, reports: bool, bytes_max: int | None = None
+        self,
+        rows: InboxRows,
+        numbered: Numbered,
+        *,
+        reports: bool,
+        bytes_max: int | None = None,
+        fails_on_loss: bool = True,
     ) -> None:
         super().__init__("inbox", rows, numbered)
         self._inbox = rows
         self._reports = reports
         self._bytes_max = bytes_max
+        self._fails_on_loss = fails_on_loss
         self._reported = 0
 
     def latestOffset(self, start: Offset, limit: Any) -> Offset:  # noqa: N802 - because Spark calls it so
         """Where the next batch ends. What is before its start is committed: complete.
 
         What is reported, which it is before the end is made, stands in the end: the next run need
-        not say it again, and a run that dies anywhere leaves no gap.
+        not say it again, and a run that dies anywhere leaves no gap. `known` is what was there when
+        the stream began: some of it may have been purged before that.
         """
         latest = super().latestOffset(start, limit)
         if self._bytes_max is not None and latest != start:
@@ -196,11 +226,27 @@ class InboxStream(NumberedStream):
         if self._reports and start["offset"] > told:
             self._inbox.report(told, start["offset"], "complete")
             told = self._reported = start["offset"]
-        return start if latest == start else {**latest, "reported": told}
+        if latest == start:
+            return start
+        known = start.get("known", self._end.last)
+        return {**latest, "reported": told, "known": known}
 
     def partitions(self, start: Offset, end: Offset) -> list[InputPartition]:
         """Ranges of the batch, whose offsets Spark has written to its log: in progress."""
         found = super().partitions(start, end)
         if self._reports:
             self._inbox.report(begin(start, end), end["offset"], "in-progress")
-        return found
+        # An end of before there was `known` is of a batch whose rows nobody has counted.
+        known = end.get("known", end["offset"]) if self._fails_on_loss else None
+        return [InputPartition(StreamRange(one.value, known)) for one in found]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of one range. Raises `LocalError` (RowsPurged)."""
+        wanted, known = partition.value
+        count = 0
+        for batch in self._rows.read(wanted):
+            count += batch.num_rows
+            yield batch
+        if known is None or count == wanted.up_to - wanted.after or known >= wanted.up_to:
+            return
+        self._inbox.check_purged(Range(max(wanted.after, known), wanted.up_to))

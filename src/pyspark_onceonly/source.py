@@ -31,6 +31,9 @@ from pyspark_onceonly.sink import BatchWriter, SinkJob, StreamWriter
 
 _ALWAYS = frozenset({"api", "token", "patience_s", *OF_TLS})
 _READING = _ALWAYS.union({"read", "payload", "columns", "after", "rows_per_partition"}, CRITERIA)
+_OF_STREAMS = frozenset({"bytes_per_batch", "processing", "failOnDataLoss"})
+"""Those of streams of an inbox."""
+
 _WRITING = _ALWAYS.union(
     HEADER_FIELDS,
     {"message_id_column", "payload_column", "payload"},
@@ -39,13 +42,13 @@ _WRITING = _ALWAYS.union(
 
 USES = {
     "batch reads": _READING | {"up_to", "push_filters"},
-    "stream reads": _READING | {"rows_per_batch", "bytes_per_batch", "processing"},
+    "stream reads": _READING | _OF_STREAMS | {"rows_per_batch"},
     "batch writes": _WRITING | {"job"},
     "stream writes": _WRITING,  # Each batch is a job, which the stream names.
 }
 """The options that each use knows."""
 
-_OF_THE_INBOX = ("payload", "columns", "processing", "push_filters", "bytes_per_batch", *CRITERIA)
+_OF_THE_INBOX = ("payload", "columns", "push_filters", *sorted(_OF_STREAMS), *CRITERIA)
 """Those of reading that mean nothing to a journal."""
 
 
@@ -110,7 +113,12 @@ class DefaultSource(DataSource):
             check_reports(rows.selection.criteria)
         bounded = options.find("bytes_per_batch") is not None
         bytes_max = options.whole("bytes_per_batch", 0, 1) if bounded else None
-        return InboxStream(rows, numbered, reports=reports, bytes_max=bytes_max)
+        # What others purge is no loss to a stream that reads a part.
+        is_whole = not rows.selection.criteria
+        fails = options.word("failOnDataLoss", "true", "false") == "true" and is_whole
+        return InboxStream(
+            rows, numbered, reports=reports, bytes_max=bytes_max, fails_on_loss=fails
+        )
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:  # noqa: FBT001 - because Spark passes it so
         """Rows as messages of the job of the option `job`, or of one of its own."""

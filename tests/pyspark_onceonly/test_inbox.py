@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
 import pytest
-from nemesis_gateways import Exchange, build_exchange, until
+from nemesis_gateways import (
+    RETRY_INTERVAL_S,
+    Exchange,
+    build_exchange,
+    until,
+)
 from pyspark.errors import PySparkException
 from pyspark.sql.streaming.datasource import ReadMaxRows
 from pyspark.sql.streaming.listener import QueryTerminatedEvent
@@ -564,3 +569,57 @@ def test_what_cannot_be_read_is_refused(
     """By name, with what is legal."""
     with pytest.raises(PySparkException, match=text):
         reading(spark, exchange, **options).collect()
+
+
+@pytest.fixture
+def forgetful(tmp_path: Path) -> Iterator[Exchange]:
+    """Two gateways that keep what is complete no longer than they have to."""
+    folder = tmp_path / "exchange"
+    folder.mkdir()
+    pair = build_exchange(folder)
+    for gateway in pair.gateways:
+        gateway.agree(retries=2, persist_duration=f"PT{6 * RETRY_INTERVAL_S}S")
+    pair.start()
+    yield pair
+    pair.destroy()
+
+
+def purge_all(pair: Exchange) -> None:
+    """Report the inbox complete, and have it forgotten."""
+    with pair.clients() as (_, theirs):
+        items = theirs.inbox(0, 1000)
+        for item in items:
+            theirs.report(item, "complete")
+
+        def is_purged() -> bool:
+            theirs.start_purge()
+            return theirs.count_purged(0, items[-1].offset) == items[-1].offset
+
+        until(is_purged, "the gateway has forgotten what is complete")
+
+
+def test_a_stream_ends_where_messages_were_purged_before_it_read_them(
+    spark: SparkSession, forgetful: Exchange, tmp_path: Path
+) -> None:
+    """By name, and not with a gap that nobody sees; what was purged before it began is no loss."""
+    send(forgetful, "before")
+    purge_all(forgetful)
+    send(forgetful, "read")
+    options = {"processing": "none", "payload": "none"}
+    run(stream(spark, forgetful, **options), tmp_path)
+    assert table(spark, tmp_path) == ["read"]
+    send(forgetful, "lost-1", "lost-2")
+    purge_all(forgetful)
+    send(forgetful, "after")
+    with pytest.raises(PySparkException, match="RowsPurged") as raised:
+        run(stream(spark, forgetful, **options), tmp_path)
+    assert "2 messages with offsets above 2 up to 5 were purged" in str(raised.value)
+    assert table(spark, tmp_path) == ["read"]
+    run(stream(spark, forgetful, **options, failOnDataLoss="false"), tmp_path)
+    assert table(spark, tmp_path) == ["after", "read"]
+
+
+def table(spark: SparkSession, folder: Path) -> list[str]:
+    """The MessageIds in the table of `run`, in order."""
+    rows = spark.read.parquet(str(folder / "table")).collect()
+    return sorted(row["message_id"] for row in rows)

@@ -320,6 +320,15 @@ class Client(
         page = self.inbox_page(InboxQuery(after=_BEYOND, limit=1))
         return End(page.last_offset, page.store_id)
 
+    def count_purged(self, after: int, up_to: int) -> int | None:
+        """How many messages with offsets above `after` up to `up_to` were purged.
+
+        None if the gateway does not tell that to a key that sees some agreements only.
+        """
+        query = InboxQuery(after=after, up_to=up_to, limit=1, purged="count")
+        purged = self.inbox_page(query).purged
+        return purged if isinstance(purged, int) else None
+
     def inbox_stream(self, after: int, up_to: int, limit: int = 1000, **wanted: Any) -> bytes:
         """Received messages above `after` up to `up_to` with their payloads, as an Arrow stream.
 

@@ -4,7 +4,7 @@ import asyncio
 from abc import ABC, abstractmethod
 from typing import Any
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 from starlette.requests import Request
 
 from onceonly.api import inbox
@@ -80,8 +80,14 @@ class InboxCalls(ABC):
             store_id=store_id,
             next_after=page.next_after,
             is_cut=page.is_cut,
+            purged=self._purged(asked),
         )
         return Json(shown_page)
+
+    def _purged(self, asked: Asked[Nothing, InboxQuery, Nothing]) -> int | UnsetType:
+        if asked.query.purged == "none" or asked.caller.agreement_ids is not None:
+            return UNSET
+        return self._served.inbox.count_purged(asked.query.after, asked.query.up_to)
 
     def _arrow_page(self, page: Listing[InboxItem], *, whole: bool) -> bytes:
         if not whole:
