@@ -1,7 +1,13 @@
 """What a gateway does with packages of a partner that must sign, and with those of others."""
 
+import re
+from base64 import b64encode
+from hashlib import sha256
+
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
+from lxml import etree
+from packages import Parcel
 from peer_ebms2 import read
 from signed_parties import (
     TODAY,
@@ -14,6 +20,8 @@ from signed_parties import (
 
 from onceonly.message.event import Event
 from onceonly.message.message import AckRequested
+from onceonly.wire.canonical import Method, View, canonical_forms
+from onceonly.wire.signature import INCLUSIVE, SIGNED_INFO_PATH
 
 pytestmark = pytest.mark.anyio
 
@@ -235,3 +243,38 @@ async def test_an_unsigned_ping_is_not_answered_where_all_is_signed(tmp_path):
         (row,) = gateway.rows(Event.SIGNATURE_REFUSED)
         assert "there is no signature" in (row.reason or "")
         assert not peer.has_unheard()
+
+
+def signed_in_canonical_form(peer: SigningPeer, payload: bytes) -> Parcel:
+    """A message whose signature covers the payload in canonical form, and not its bytes."""
+    parcel = peer.signed(M, payload)
+    digest = sha256(etree.tostring(etree.fromstring(payload), method="c14n")).digest()
+    transforms = f'<ds:Transforms><ds:Transform Algorithm="{INCLUSIVE}"/></ds:Transforms>'
+    head, uri, rest = parcel.body.partition(b'URI="cid:p0@a.example.com">')
+    rest = re.sub(rb"<ds:DigestValue>[^<]*", b"<ds:DigestValue>" + b64encode(digest), rest, count=1)
+    body = head + uri + transforms.encode() + rest
+    start, end = body.index(b"<SOAP:Envelope"), body.index(b"</SOAP:Envelope>") + 16
+    ((info,),) = canonical_forms(body[start:end], (View(Method(), SIGNED_INFO_PATH),))
+    value = b64encode(envelope_signing("partner").signer.sign(info))
+    body = re.sub(rb"(<ds:SignatureValue>)[^<]*", lambda found: found[1] + value, body)
+    return parcel._replace(body=body)
+
+
+async def test_a_payload_that_is_signed_in_canonical_form_is_taken_where_it_was_agreed(tmp_path):
+    """What it covers may be spelled in another way; its acknowledgement copies the reference."""
+    async with with_signing_peer(tmp_path, xml_part_transforms=True) as (gateway, peer):
+        parcel = signed_in_canonical_form(peer, ORDER)
+        other = parcel._replace(body=parcel.body.replace(ORDER, b"<Other/>"))
+        await refused(gateway, peer, other)
+        await peer.post(parcel._replace(body=parcel.body.replace(ORDER, b"<Order ></Order>")))
+        ack = await peer.hear("Acknowledgment")
+        await gateway.until_handed_over(M)
+        assert ack.body.count(b'URI="cid:p0@a.example.com"') == 1
+
+
+async def test_a_payload_in_canonical_form_is_not_supported_without_the_key(tmp_path):
+    """The journal says which key takes it."""
+    async with with_signing_peer(tmp_path) as (gateway, peer):
+        await refused(gateway, peer, signed_in_canonical_form(peer, ORDER), "NotSupported")
+        (row,) = gateway.rows(Event.SIGNATURE_REFUSED)
+        assert "xml_part_transforms" in (row.reason or "")

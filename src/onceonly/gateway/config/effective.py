@@ -114,6 +114,7 @@ def _of_signing(signing: SigningTerms) -> dict[str, Any]:
         "signature_algorithm": signing.algorithm,
         "canonicalization": signing.canonicalization,
         "accept_sha1": signing.accepts_sha1,
+        "xml_part_transforms": signing.accepts_part_transforms,
     }
 
 
