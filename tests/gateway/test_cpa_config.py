@@ -33,6 +33,7 @@ strict_parts = true
 valid_from = 2026-01-01T00:00:00Z
 valid_until = "2027-01-01T00:00:00+01:00"
 retriable_faults = ["200", "206"]
+reports_refusals = true
 lenient_signal_parties = true
 roles_on_signals = true
 description = "Orders of the buyer"
@@ -54,6 +55,7 @@ def test_every_key_of_a_cpa_is_read(tmp_path):
     (agreement,) = read(tmp_path, HEAD + EVERY_KEY).agreements
     year_at = from_datetime(tomllib.loads("at = 2026-01-01T00:00:00Z")["at"])
     assert agreement.name_on_wire == "http://registry.example/cpa ab 1"
+    assert agreement.terms.reports_refusals
     assert agreement.cpa == CpaTerms(
         cpa_id="http://registry.example/cpa ab 1",
         role="Seller",
@@ -131,6 +133,7 @@ def test_no_key_of_a_cpa_is_legal_in_an_older_profile(tmp_path, key):
         ("valid_until = 2026-01-01", "is not an instant"),
         ("retriable_faults = []", "is not a list of texts"),
         ('retriable_faults = ["1", "1"]', "a text is there twice"),
+        ("reports_refusals = 0", "neither true nor false"),
         ("lenient_signal_parties = 0", "neither true nor false"),
         ("roles_on_signals = 0", "neither true nor false"),
         ('description = "a\\nb"', "not one line of text"),

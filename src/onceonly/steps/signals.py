@@ -7,7 +7,7 @@ and so does every signal of a profile without RoutingHeaders.
 """
 
 from onceonly.message.agreement import Agreement
-from onceonly.message.errors import ErrorCode, RemoteError
+from onceonly.message.errors import RemoteError
 from onceonly.message.event import Event
 from onceonly.message.identity import MessageKey, PartyId, is_uri
 from onceonly.message.message import (
@@ -34,6 +34,7 @@ from onceonly.protocol.effects import Answer, AnswerUpstream, Journal
 from onceonly.protocol.events import Transmission
 from onceonly.steps.agreements import AdmittedMessage
 from onceonly.steps.ground import Ground, House
+from onceonly.steps.notices import code_of
 from onceonly.steps.signing import signing_of, signs
 from onceonly.store.contract.entries import OwedNotice
 from onceonly.wire.envelope import About, boundary_for, encode
@@ -177,7 +178,7 @@ def error(ground: Ground, hop: Hop, message_id: str, answer: Answer) -> Package:
 
 
 def failure_notice(ground: Ground, notice: OwedNotice, agreement: Agreement) -> Package:
-    """A DeliveryFailure notice from us to the From Party, encoded (S1-53 to S1-56)."""
+    """A notice from us to the From Party, encoded (S1-53 to S1-56); mostly a DeliveryFailure."""
     hop = hop_to(ground.house, agreement, notice.conversation_id)
     header = SignalHeader(
         message_id=ground.message_id(f"notice {notice.key.message_id}"),
@@ -191,7 +192,7 @@ def failure_notice(ground: Ground, notice: OwedNotice, agreement: Agreement) -> 
         to_role=hop.their_role,
     )
     entry = ErrorEntry(
-        code=ErrorCode.DELIVERY_FAILURE, severity=notice.severity, description=notice.reason
+        code=code_of(ground.house, notice), severity=notice.severity, description=notice.reason
     )
     return encoded(ground, ErrorSignal(header, (entry,), notice.semantics.on_wire), hop)
 

@@ -133,6 +133,17 @@ CPA_KEYS = table_of(
         section="ours, for the NHS",
     ),
     Key(
+        "reports_refusals",
+        read.flag,
+        FLAG,
+        "Tell the partner by an error message (Unknown, with the application's words) when our "
+        "application refuses what was acknowledged, and give ours a notice (NotProcessed) when "
+        "such an error comes. Without it the partner is told nothing.",
+        default=False,
+        default_text="`false`",
+        section="ours",
+    ),
+    Key(
         "lenient_signal_parties",
         read.flag,
         FLAG,

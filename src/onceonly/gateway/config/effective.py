@@ -136,6 +136,7 @@ def _of_cpa(agreement: Agreement) -> dict[str, Any]:
         "valid_from": _instant(cpa.valid_from_at),
         "valid_until": _instant(cpa.valid_until_at),
         "retriable_faults": cpa.retriable_faults or None,
+        "reports_refusals": agreement.terms.reports_refusals,
         "lenient_signal_parties": cpa.has_lenient_signal_parties,
         "roles_on_signals": cpa.has_roles_on_signals,
         "description": cpa.description or None,
