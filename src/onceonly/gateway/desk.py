@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import partial
 
 from onceonly.gateway.bugs import Bugs, words_for
+from onceonly.gateway.deviations import Deviations
 from onceonly.gateway.office import Office
 from onceonly.gateway.outgoing.deadlines import Deadlines, Key
 from onceonly.gateway.outgoing.failure_notices import FailureNotices
@@ -75,6 +76,7 @@ class Desk(Office):
         self._fault_runs = faults.FaultRuns()
         self.questions = Questions(office=self, tasks=tasks)
         self.failure_notices = FailureNotices(office=self, bugs=bugs)
+        self.deviations = Deviations(office=self, bugs=bugs)
         self.is_draining = False
         """If True, no further transmission is begun."""
 

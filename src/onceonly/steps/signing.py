@@ -63,6 +63,7 @@ class Attested(Word, kw_only=True):
     """What an acknowledgement copies of it."""
     document: bytes
     """The signed envelope, as it came."""
+    rests_on_sha1: bool = False
 
 
 # --- What we sign -------------------------------------------------------------------------------
@@ -202,7 +203,10 @@ def attest(envelope: Envelope, terms: SigningTerms) -> Attested | None:
     except RemoteError as error:
         raise SignatureRefused(error.description) from error
     return Attested(
-        signer=signer.fingerprint, references=forms.references, document=envelope.header
+        signer=signer.fingerprint,
+        references=forms.references,
+        document=envelope.header,
+        rests_on_sha1=signature.uses_sha1,
     )
 
 

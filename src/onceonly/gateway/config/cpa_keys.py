@@ -44,7 +44,7 @@ CPA_KEYS = table_of(
         read.one_of(one.value for one in CheckHeader),
         listed(CheckHeader),
         "A received header that asks for something else than was agreed: `strict` refuses the "
-        "message, `lenient` does what the header asks for.",
+        "message, `lenient` does what the header asks for, and opens an incident once a day.",
         default="strict",
         default_text='`"strict"`',
         section="ours",
@@ -78,7 +78,8 @@ CPA_KEYS = table_of(
         "soap_action",
         cpa_read.soap_action,
         "a text, perhaps with {service} and {action}",
-        "SOAPAction of what we send; its quotes are added.",
+        "SOAPAction of what we send; its quotes are added. Any is taken; another than this opens "
+        "an incident once a day.",
         default="ebXML",
         default_text='`"ebXML"`',
         section="ebMS 2.0 §B.2.2",

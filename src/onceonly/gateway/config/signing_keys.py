@@ -111,7 +111,8 @@ SIGNING_KEYS = (
         "accept_sha1",
         read.flag,
         FLAG,
-        "Take signatures of the partner that rest on SHA-1, which is broken.",
+        "Take signatures of the partner that rest on SHA-1, which is broken; an incident says so "
+        "once a day.",
         default=False,
         default_text="`false`",
         section="ours",

@@ -11,6 +11,7 @@ from onceonly.message.signals import Acknowledgment, ErrorSignal, Signal, readin
 from onceonly.message.word import changed
 from onceonly.steps.agreements import AdmittedMessage, Agreements
 from onceonly.steps.authority import Caller
+from onceonly.steps.deviations import deviations_of_signature
 from onceonly.steps.rows import at_what_waits
 from onceonly.steps.signing import (
     Attested,
@@ -42,9 +43,12 @@ class Signatures:
         if agreement is None:
             return None
         try:
-            return attest(envelope, agreement.signing)
+            heard = attest(envelope, agreement.signing)
         except SignatureRefused as error:
             return Unproven(error.detail)
+        for one in deviations_of_signature(heard, agreement):
+            self._desk.deviations.note(one)
+        return heard
 
     def _agreement_of(self, signal: Signal, caller: Caller) -> Agreement | None:
         """That of the message which it is about; else the one that it names."""
