@@ -3,7 +3,7 @@
 from onceonly.gateway.config import cpa_values as cpa_read
 from onceonly.gateway.config import values as read
 from onceonly.gateway.config.key import ENDPOINT, FLAG, Key, listed, table_of
-from onceonly.message.cpa import AckActor, CheckHeader, Demand
+from onceonly.message.cpa import AckActor, CheckHeader, Demand, MessageIdForm
 
 _INSTANT_TEXT = "an instant such as 2026-01-31T00:00:00Z; a TOML date-time with its zone is one too"
 
@@ -162,6 +162,43 @@ CPA_KEYS = table_of(
         default=False,
         default_text="`false`",
         section="ours",
+    ),
+    Key(
+        "answers_inquiries",
+        read.flag,
+        FLAG,
+        "Tell the partner the status of its messages. false: every StatusRequest of it is answered "
+        "with UnAuthorized, whatever message it names. A Ping is answered all the same.",
+        default=True,
+        default_text="`true`",
+        section="ebMS 2.0 §7.1.3",
+    ),
+    Key(
+        "message_id_form",
+        read.one_of(one.value for one in MessageIdForm),
+        listed(MessageIdForm),
+        "How the MessageIds look that the gateway makes; an application may give others.",
+        default="local@domain",
+        default_text='`"local@domain"`',
+        section="ours, for the NHS",
+    ),
+    Key(
+        "xml_part_first",
+        read.flag,
+        FLAG,
+        "Put payloads in XML before the others, in the order in which the application gave them.",
+        default=False,
+        default_text="`false`",
+        section="ours, for the NHS",
+    ),
+    Key(
+        "status_request_ref",
+        read.flag,
+        FLAG,
+        "Name the message that a StatusRequest is about in MessageData, too.",
+        default=False,
+        default_text="`false`",
+        section="ours, for Hermes",
     ),
     Key(
         "description",
