@@ -268,3 +268,20 @@ async def test_a_payload_in_canonical_form_is_not_supported_without_the_key(tmp_
         await refused(gateway, peer, signed_in_canonical_form(peer, ORDER), "NotSupported")
         (row,) = gateway.rows(Event.SIGNATURE_REFUSED)
         assert "xml_part_transforms" in (row.reason or "")
+
+
+async def test_an_unsigned_question_writes_nothing_at_the_message_that_it_names(tmp_path):
+    """R-30: of the partner's, or one of ours that has this id; the refusal has its own row."""
+    async with with_signing_peer(tmp_path) as (gateway, peer):
+        ours = await gateway.submit(b"<Order/>", to=peer, service="urn:services:Ordering")
+        await peer.hear("NewOrder")
+        await gateway.everything_said()
+        before = gateway.rows(message_id=ours)
+        body = (
+            '<eb:StatusRequest eb:version="2.0"><eb:RefToMessageId>'
+            f"{ours}</eb:RefToMessageId></eb:StatusRequest>"
+        )
+        await peer.say_signal("StatusRequest", body=body)
+        row = await gateway.until_row(Event.SIGNATURE_REFUSED)
+        assert (row.message_id, row.error_code) == (None, "SecurityFailure")
+        assert gateway.rows(message_id=ours) == before

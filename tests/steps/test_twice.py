@@ -40,7 +40,7 @@ NOT_IN_WORLDS = {
     "handing_over.take_up",
     *("holding.drop", "holding.hand_over", "holding.hand_over_following", "holding.keep"),
     "holding.take",
-    "conversations.free_unordered",
+    *("conversations.free_unordered", "conversations.reset_forgotten", "holding.free_unordered"),
     "deviations.note",
     *("holding.release", "holding.tell_gaps", "operating.reset_order"),
     "notices.park",

@@ -77,6 +77,7 @@ class Desk(Office):
         self.questions = Questions(office=self, tasks=tasks)
         self.failure_notices = FailureNotices(office=self, bugs=bugs)
         self.deviations = Deviations(office=self, bugs=bugs)
+        self._free_incoming: list[Callable[[], Awaitable[None]]] = []
         self.is_draining = False
         """If True, no further transmission is begun."""
 
@@ -105,6 +106,12 @@ class Desk(Office):
         """Go on with what no longer waits under changed agreements; called after a reload."""
         if await self._free_unordered():
             self._tasks.start(self._run_apart(FREED, taking_up.queues), place=FREED)
+        for free in self._free_incoming:
+            await free()
+
+    def when_agreements_change(self, free: Callable[[], Awaitable[None]]) -> None:
+        """Call `free` after a reload, for what came in and no longer waits."""
+        self._free_incoming.append(free)
 
     async def sweep(self) -> None:
         """Tell messages that their time has passed (R-08), or their response is late (level 5)."""
