@@ -41,7 +41,7 @@ NOT_IN_WORLDS = {
     *("holding.drop", "holding.hand_over", "holding.hand_over_following", "holding.keep"),
     "holding.take",
     *("conversations.free_unordered", "conversations.reset_forgotten", "holding.free_unordered"),
-    "deviations.note",
+    *("deviations.note", "expiries.note"),
     *("holding.release", "holding.tell_gaps", "operating.reset_order"),
     "notices.park",
     "operating.note_parked",
