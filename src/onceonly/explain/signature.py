@@ -22,7 +22,7 @@ from onceonly.wire.canonical import Method
 from onceonly.wire.document import Document
 from onceonly.wire.mime import content_ids_of
 from onceonly.wire.names import CONTENT_ID_SCHEME
-from onceonly.wire.proof import PartDigests, check_value, digest_of
+from onceonly.wire.proof import NO_FORM, PartDigests, check_value, digest_of
 from onceonly.wire.signature import (
     DIGESTS,
     SHA256,
@@ -94,6 +94,12 @@ def _covered(signature: Signature, root: Element, document: Document) -> Iterato
         f"the envelope in {_form(signature.envelope_method)},"
         f" SignedInfo in {_form(signature.canonicalization)}; digests by {digests}"
     )
+    for one in signature.payloads:
+        if one.form is not None:
+            yield (
+                f"{printable(one.uri)} is signed in {_form(one.form)}, which is refused unless the"
+                " agreement has xml_part_transforms"
+            )
     if signature.filter_prefix is None:
         yield "it has no filter, so that no hop may change a block"
     else:
@@ -117,7 +123,9 @@ def _fits(signature: Signature, forms: Forms, read: Read) -> Iterator[str]:
     if digest_of(signature.envelope.method, forms.envelope) != signature.envelope.value:
         troubles.append("the digest of the envelope is another: it was changed after it was signed")
     parts = _digests_of(read)
-    troubles += filter(None, (_trouble_of(one, parts) for one in signature.payloads))
+    is_whole = read.envelope is not None
+    found = (_trouble_of(one, parts, is_whole=is_whole) for one in signature.payloads)
+    troubles += filter(None, found)
     yield from (f"it does not fit: {one}" for one in troubles)
     if not troubles:
         yield "the digests of all that it covers fit what came"
@@ -134,11 +142,13 @@ def _digests_of(read: Read) -> PartDigests:
     }
 
 
-def _trouble_of(digest: Digest, parts: PartDigests) -> str | None:
+def _trouble_of(digest: Digest, parts: PartDigests, *, is_whole: bool) -> str | None:
     shown = printable(digest.uri)
     for content_id in content_ids_of(digest.uri[len(CONTENT_ID_SCHEME) :]):
         if content_id in parts:
-            there = parts[content_id].get(digest.method)
+            there = parts[content_id].get(digest.way)
+            if there is None and digest.form is not None and is_whole:
+                return f"{shown} is signed in canonical form and has none; {NO_FORM}"
             if there is None:
                 return f"the digest of {shown} is not known, since the package is not whole"
             return None if there == digest.value else f"the digest of the part {shown} is another"

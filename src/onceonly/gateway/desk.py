@@ -10,9 +10,11 @@ transmitted or asked again at once.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from datetime import date
 from functools import partial
 
 from onceonly.gateway.bugs import Bugs, words_for
+from onceonly.gateway.deviations import Deviations
 from onceonly.gateway.office import Office
 from onceonly.gateway.outgoing.deadlines import Deadlines, Key
 from onceonly.gateway.outgoing.failure_notices import FailureNotices
@@ -29,8 +31,9 @@ from onceonly.message.package import Package
 from onceonly.message.signals import SoapFault
 from onceonly.protocol.events import DeadlineReached, Outcome, Transmission, Transmitted
 from onceonly.protocol.outbound import sent_beside
-from onceonly.steps import conversations, faults, holding, sending, taking_up, verdicts
+from onceonly.steps import conversations, expiries, faults, holding, sending, taking_up, verdicts
 from onceonly.steps.authority import Answered
+from onceonly.steps.deviations import day_of
 from onceonly.steps.ground import Ground, House
 from onceonly.steps.leaving import Departure, Leaving, Released
 from onceonly.steps.transmission import endpoint_of, message_headers
@@ -75,6 +78,10 @@ class Desk(Office):
         self._fault_runs = faults.FaultRuns()
         self.questions = Questions(office=self, tasks=tasks)
         self.failure_notices = FailureNotices(office=self, bugs=bugs)
+        self.deviations = Deviations(office=self, bugs=bugs)
+        self._looked_on: date | None = None
+        """The day on which it was last looked whether certificates that sign end soon."""
+        self._free_incoming: list[Callable[[], Awaitable[None]]] = []
         self.is_draining = False
         """If True, no further transmission is begun."""
 
@@ -103,6 +110,13 @@ class Desk(Office):
         """Go on with what no longer waits under changed agreements; called after a reload."""
         if await self._free_unordered():
             self._tasks.start(self._run_apart(FREED, taking_up.queues), place=FREED)
+        for free in self._free_incoming:
+            await free()
+        self._looked_on = None
+
+    def when_agreements_change(self, free: Callable[[], Awaitable[None]]) -> None:
+        """Call `free` after a reload, for what came in and no longer waits."""
+        self._free_incoming.append(free)
 
     async def sweep(self) -> None:
         """Tell messages that their time has passed (R-08), or their response is late (level 5)."""
@@ -115,6 +129,9 @@ class Desk(Office):
             await self._run_apart(OVERDUE, partial(taking_up.unanswered, at=at))
         if snapshot.list_gaps_due(at, 1):
             await self.transact(holding.tell_gaps)
+        if self._looked_on != day_of(at) and expiries.has_signers(self.house):
+            await self.transact(expiries.note)
+            self._looked_on = day_of(at)
 
     def waits_for_word(self, message_id: str) -> bool:
         """Whether a message of ours with this id waits for something; asks memory alone."""

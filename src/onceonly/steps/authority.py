@@ -40,6 +40,8 @@ class Caller(Word):
     """Hexadecimal SHA-256 of the certificate that it showed and that was verified."""
     answered: Answered | None = None
     """If set, the caller is the owner of the address that we called, by TLS if it is https."""
+    soap_action: str | None = None
+    """What it said in SOAPAction, without the quotes; nothing rests on it."""
 
     @property
     def awaits_an_answer(self) -> bool:

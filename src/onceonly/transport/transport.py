@@ -83,6 +83,8 @@ class Request(Word):
     """Hexadecimal SHA-256 of the certificate that the other side showed and that was verified."""
     transfer_encoding: str = "binary"
     """Of the whole body, where it is one document without parts (a mail)."""
+    soap_action: str | None = None
+    """The value of SOAPAction without its quotes; None where there is none, or an empty one."""
 
 
 class Answer(Word):

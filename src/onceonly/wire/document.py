@@ -8,7 +8,7 @@ from onceonly.message.profile import Profile
 from onceonly.message.signals import Acknowledgment, ErrorEntry, ErrorSignal, Inquiry, Signal
 from onceonly.message.word import Word, field
 from onceonly.wire import names
-from onceonly.wire.signature import Signature, UnreadableSignature
+from onceonly.wire.signature import Signature, UnreadableSignature, Way
 from onceonly.wire.xml import Element
 
 Content = Message | Signal
@@ -70,8 +70,8 @@ class Envelope(Word):
     """Parts that the Manifest does not name (`Codec.drops_unnamed_parts`)."""
     signature: Signature | UnreadableSignature | None = None
     """As in `Document`."""
-    part_digests: dict[str, dict[str, bytes]] = field(default_factory=dict)
-    """Of each part that the signature names, by Content-ID and method, its digests."""
+    part_digests: dict[str, dict[Way, bytes]] = field(default_factory=dict)
+    """Of each part that the signature names, by Content-ID and way, its digests."""
     root: Element | None = None
     """The document as a tree, if it has a signature, which is verified with it."""
 

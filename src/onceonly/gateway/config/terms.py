@@ -167,6 +167,7 @@ def terms_of(table: Table) -> DeliveryTerms:
         intermediary=intermediary,
         may_be_copied=may_be_copied(intermediary, table["send_to"], table["resend_to"]),
         notifies_failures=_notifies_failures(table, profile, semantics, method),
+        reports_refusals=table["reports_refusals"],
         ack_requested=ack_requested,
         ack_status=AckStatus(Assurance(table["ack_status"]), table["passed_on"]),
         sync_reply_mode=SyncReplyMode(table["sync_reply_mode"] or "none"),
@@ -355,6 +356,8 @@ def _check_acknowledgements(table: Table) -> None:
         table.refuse("passed_on", "waits for the hand-over, which strict_release makes wait for it")
     if table["strict_release"] and table["notify_failures"]:
         table.refuse("notify_failures", "is off under strict_release (R-14); legal: false")
+    if table["strict_release"] and table["reports_refusals"]:
+        table.refuse("reports_refusals", "is off under strict_release (R-14); legal: false")
     if table["sync_reply_mode"] in (None, SyncReplyMode.NONE):
         return
     is_http = urlsplit(table["send_to"]).scheme.startswith("http")

@@ -123,7 +123,8 @@ class Receiver:
         self, request: Request, chunks: AsyncIterator[bytes]
     ) -> Coroutine[Any, Any, TransportAnswer]:
         """The transport's `Receive`: take one package in and answer its transport."""
-        caller = Caller(request.transport, request.peer, request.certificate)
+        said = request.soap_action
+        caller = Caller(request.transport, request.peer, request.certificate, soap_action=said)
         return self._receive_contained(request, chunks, caller)
 
     def receive_reply(
