@@ -32,7 +32,7 @@ from onceonly.message.signals import (
     SignalHeader,
 )
 from onceonly.message.word import Word, changed
-from onceonly.simulation.cast import SERVICE, line_id, party, path_of, speaker, uri
+from onceonly.simulation.cast import SERVICE, name_on_wire, party, path_of, speaker, uri
 from onceonly.simulation.oddity import oddly
 from onceonly.simulation.packing import Forged, Wrapping, pack_message, pack_signal
 from onceonly.simulation.plan import Line
@@ -88,7 +88,7 @@ class Pose(Word):
     @property
     def agreement_id(self) -> str:
         """As the package names it."""
-        named = {OWN: line_id(self.own), THEIRS: line_id(self.line)}
+        named = {OWN: name_on_wire(self.own), THEIRS: name_on_wire(self.line)}
         return named.get(self.under, f"nobody-{self.number}")
 
     @property

@@ -15,7 +15,7 @@ from onceonly.message.instant import NS_PER_S, US_PER_S
 from onceonly.message.message import AckRequested, DeliverySemantics
 from onceonly.message.terms import DeliveryReceiptProvided, DeliveryTerms
 from onceonly.protocol.events import Outcome
-from onceonly.simulation.cast import name_of
+from onceonly.simulation.cast import line_id, name_of
 from onceonly.simulation.checkers.acknowledgements import SIGNALS, owes_answer, was_long_awake
 from onceonly.simulation.checkers.case import NEVER, WorldCase
 from onceonly.simulation.checkers.course import Coming, Course
@@ -259,6 +259,22 @@ def _refused_in_time(case: WorldCase, course: Course) -> Iterator[Violation]:
             yield _at("I9", course, "refused for its age, and it was in its time", row.order)
 
 
+def _lost_its_order(case: WorldCase, course: Course) -> bool:
+    """Whether the parties may differ about the number that comes next (R-34).
+
+    While one of them has an order and the other has none, or after a store was set back.
+    """
+    line = course.line
+    if line is None or not line.terms.is_ordered:
+        return False
+    ends = (line.one, line.other)
+    return case.is_set_back(*ends) or any(
+        one.detail.startswith(f"{line_id(line)} ") and "is_ordered" in one.detail
+        for end in ends
+        for one in case.happened(end, "reconfigured")
+    )
+
+
 def _from_the_future(case: WorldCase, course: Course, row: Row) -> bool:
     """R-19: whether its Timestamp is further ahead of the clock there than was agreed."""
     terms, made_at = course.terms, case.copy_made_at(course, row)
@@ -279,6 +295,8 @@ def _refused_without_cause(case: WorldCase, course: Course) -> Iterator[Violatio
     for row in course.into:
         record = row.record
         if record.error_code == ErrorCode.INCONSISTENT and _from_the_future(case, course, row):
+            continue
+        if record.error_code == ErrorCode.INCONSISTENT and _lost_its_order(case, course):
             continue
         if record.event is Event.REJECTED and record.error_code not in CAUSES:
             yield _at("L4", course, f"refused as {record.error_code}: {record.reason}", row.order)
