@@ -146,7 +146,8 @@ def _collision(scene: ForgerView) -> Forged | None:
     stored = scene.snapshot.find_inbound_message(MessageKey(*pair, scene.of))
     if stored is None:
         return None
-    return _message(scene, changed(stored, payloads=()), b"<Forged/>", number=1)
+    stored = changed(stored, payloads=(), agreement_id=name_on_wire(scene.line))
+    return _message(scene, stored, b"<Forged/>", number=1)
 
 
 def _wrong_number(scene: ForgerView) -> Forged | None:

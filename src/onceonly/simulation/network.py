@@ -73,9 +73,7 @@ class Fate(StrEnum):
 TAMPERED = {Fate.ALTERED: altered, Fate.STRIPPED: stripped, Fate.SWAPPED: swapped}
 """What is another package when it arrives, and looks like one of its sender."""
 
-FAULTS = tuple(
-    fate for fate in Fate if fate not in (Fate.DELIVERED, Fate.REWRITTEN, *TAMPERED)
-)
+FAULTS = tuple(fate for fate in Fate if fate not in (Fate.DELIVERED, Fate.REWRITTEN, *TAMPERED))
 """What bad weather does; a box that rewrites is put there by somebody, as is one that tampers."""
 
 

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import takewhile
+from itertools import islice, takewhile
 
 from onceonly.gateway.bugs import Bugs, words_for
 from onceonly.gateway.desk import Desk
@@ -46,6 +46,8 @@ class _Place:
     """Done when the message is handed over, or withheld."""
     transmission: Transmission | None = None
     """How the transmission of its acknowledgement ended; None while it goes on."""
+    is_done: bool = False
+    """The step about it is committed."""
 
 
 @dataclass(slots=True, eq=False)
@@ -125,7 +127,7 @@ class HandOvers:
                 txn,
                 ground,
                 conversation,
-                self._under_way(conversation.pair),
+                frozenset(self._in_line(conversation.pair)),
                 actor=actor,
                 reason=reason,
             )
@@ -284,17 +286,25 @@ class HandOvers:
                 txn,
                 ground,
                 [Ready(one, left, self._is_asked_again(one)) for one, left in ready],
-                self._under_way(pair) if is_ordered else (),
+                self._in_line(pair) if is_ordered else (),
             )
         )
+        if is_ordered:
+            self._note_done(pair, [debt for debt, _ in ready])
         for debt, effects in handed_over:
             self._desk.failpoints.reach("after-hand-over")
             self.handed_over(debt, effects)
 
-    def _under_way(self, pair: Pair) -> frozenset[MessageKey]:
-        """Messages of the pair that still have a place in its line: each is handed over in turn."""
+    def _in_line(self, pair: Pair) -> list[MessageKey]:
+        """The message of each place in the line of the pair that a step is still to come to."""
         line = self._lines.get(pair)
-        return frozenset() if line is None else frozenset(one.debt.key for one in line.places)
+        return [] if line is None else [one.debt.key for one in line.places if not one.is_done]
+
+    def _note_done(self, pair: Pair, debts: Sequence[Debt]) -> None:
+        line = self._lines.get(pair)
+        # In a line of many, those that are ready are the first.
+        for place in () if line is None else islice(line.places, HANDED_OVER_PER_STEP):
+            place.is_done = place.is_done or any(place.debt is one for one in debts)
 
     def _is_asked_again(self, debt: Debt) -> bool:
         """Whether another acknowledgement of the message still waits in the line."""

@@ -22,13 +22,12 @@ _ENDS = frozenset(
         Event.ACK_RECEIVED,
         Event.LATE_ACK_RECEIVED,
         Event.CANCELLED,
-        Event.CONVERSATION_RESET,
         Event.RESENT,
         Event.SETTLED,
     }
 )
 """After one of these another message of the conversation may leave: the partner has the message, or
-an operator gave it up."""
+an operator gave it up. After a Reset, whatever was under way."""
 
 
 def judge(case: WorldCase) -> Iterator[Violation]:
@@ -107,6 +106,8 @@ def sent(rows: Iterable[Row]) -> Iterator[Violation]:
         message_id = record.message_id or ""
         if record.event is Event.SUBMITTED:
             conversations[message_id] = record.conversation_id or ""
+        if record.event is Event.CONVERSATION_RESET:
+            under_way.pop(record.conversation_id or "", None)
         conversation = conversations.get(message_id)
         if conversation is None:
             continue
@@ -115,9 +116,7 @@ def sent(rows: Iterable[Row]) -> Iterator[Violation]:
             if other != message_id:
                 yield _at("O4", row, f"sent, and {other} of its conversation is under way")
             under_way[conversation] = message_id
-        elif (
-            record.event in _ENDS and other == message_id
-        ) or record.event is Event.CONVERSATION_RESET:
+        elif record.event in _ENDS and other == message_id:
             under_way.pop(conversation, None)
 
 

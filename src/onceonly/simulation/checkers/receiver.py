@@ -13,6 +13,7 @@ from onceonly.message.errors import ErrorCode
 from onceonly.message.event import Event
 from onceonly.message.instant import NS_PER_S, US_PER_S
 from onceonly.message.message import AckRequested, DeliverySemantics
+from onceonly.message.signing import Signed
 from onceonly.message.terms import DeliveryReceiptProvided, DeliveryTerms
 from onceonly.protocol.events import Outcome
 from onceonly.simulation.cast import line_id, name_of
@@ -325,6 +326,8 @@ def _refused_in_silence(case: WorldCase, course: Course) -> Iterator[Violation]:
 
 def _refused_though_stored(case: WorldCase, course: Course, stored: Row) -> Iterator[Violation]:
     """R-46: no Error is about a MessageId that is stored, whatever is wrong with a later copy."""
+    if course.line is not None and course.line.signs is not Signed.NONE:
+        return  # A copy that nobody proves to be his is no copy of it (R-30).
     is_known = is_remembered(course.terms) and not course.first_into(Event.CANCEL_CONFIRMED)
     if not is_known or case.has_forgotten(course.node, NEVER):
         return
@@ -468,7 +471,7 @@ def _kept_back(case: WorldCase, course: Course, stored: Row) -> Iterator[Violati
             yield _at("I11", course, "its acknowledgement never left, and no row says", row.order)
 
 
-_ENDS_WITHHOLDING = frozenset({Event.HANDED_OVER, Event.CANCEL_CONFIRMED})
+_ENDS_WITHHOLDING = frozenset({Event.HANDED_OVER, Event.CANCEL_CONFIRMED, Event.DROPPED})
 
 
 def may_have_left(row: Row) -> bool:

@@ -131,7 +131,8 @@ def _is_done(course: Course, order: int) -> bool:
 def _is_last_word(row: Row) -> bool:
     if row.record.event is Event.PROCESSING_CHANGED:
         return row.record.reason == ProcessingState.COMPLETE
-    return row.record.event in (Event.APPLICATION_REFUSED, Event.CANCEL_CONFIRMED)
+    ends = (Event.APPLICATION_REFUSED, Event.CANCEL_CONFIRMED, Event.DROPPED)
+    return row.record.event in ends
 
 
 # Finite memory: R-19.

@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 from onceonly.message.message import AckRequested, DeliverySemantics, SyncReplyMode
+from onceonly.message.profile import Profile
 from onceonly.message.signals import PLAIN_ACK
 from onceonly.message.signing import Signed
 from onceonly.message.terms import DeliveryTerms
@@ -18,8 +19,11 @@ from onceonly.simulation.cast import line_id, party
 from onceonly.simulation.chance import stream
 from onceonly.simulation.forgery import UNSIGNED
 from onceonly.simulation.generator.agreed import expiring, terms_of
-from onceonly.simulation.network import Fate
-from onceonly.simulation.plan import Action, Line, Plan
+from onceonly.simulation.generator.sketch import PlannedMessage, Sketch
+from onceonly.simulation.generator.traffic import submit
+from onceonly.simulation.imposture import CONVERSATION, NUMBERED
+from onceonly.simulation.network import Fate, Weather
+from onceonly.simulation.plan import Action, Line, Machine, Plan
 from onceonly.simulation.signing_keys import can_sign
 
 ORDERED, SIGNED, SHARED = 0.3, 0.22, 0.15
@@ -188,21 +192,26 @@ def _attend(draft: _Draft, line: Line, names: list[str]) -> None:
 
 def _sign(draft: _Draft) -> None:
     chance = draft.chance
+    # One for each name: a Ping says no Action, so it has to be signed as the strictest wants it.
+    signs: dict[str, Signed] = {}
     for at in _fitting(draft):
         line = draft.lines[at]
         if can_sign(line.one) and can_sign(line.other):
-            draft.lines[at] = _signed(chance, line)
+            of_name = signs.setdefault(line.cpa_id or line_id(line), chance.choice(_SIGNED))
+            draft.lines[at] = _signed(chance, line, of_name)
     if draft.is_on("tampered", _TAMPERED_PART):
         _tamper(draft)
     if draft.is_on("unsigned-words", _REPLAYED_PART):
         _speak_unsigned(draft)
 
 
-def _signed(chance: Random, line: Line) -> Line:
+_SIGNED = (Signed.MESSAGES, Signed.ALL, Signed.ALL)
+
+
+def _signed(chance: Random, line: Line, signs: Signed) -> Line:
     terms = line.terms
     if terms.ack_requested is not AckRequested.NONE and chance.random() < 0.8:
         terms = changed(terms, ack_requested=AckRequested.SIGNED)
-    signs = chance.choice((Signed.MESSAGES, Signed.ALL, Signed.ALL))
     return changed(line, signs=signs, terms=terms)
 
 
@@ -222,9 +231,7 @@ def _speak_unsigned(draft: _Draft) -> None:
     chance = draft.chance
     signed = {line_id(line): line for line in draft.lines if line.signs is not Signed.NONE}
     letters = [
-        one
-        for one in draft.actions
-        if one.kind == "submit" and one.args.get("agreement") in signed and "is_keyed" not in one.args
+        one for one in draft.actions if one.kind == "submit" and one.args.get("agreement") in signed
     ]
     for _ in range(chance.choice((1, 2, 4))):
         if not letters:
@@ -236,3 +243,103 @@ def _speak_unsigned(draft: _Draft) -> None:
         of = f"{letter.args['id']}@{letter.node}.example"
         args = {"kind": kind, "agreement": line_id(line), "of": of}
         draft.actions.append(Action(at_ms, "forge", node, args))
+
+
+# A partner that keeps no order, and what its receiver holds of it.
+
+DISORDERLY = 0.03
+"""Of all worlds: those of `disorderly`, which have a stream of their own."""
+
+_END_MS = 2 * 3_600_000
+"""From healing until everything must have its verdict, as in other worlds."""
+
+
+def plan_of(seed: int) -> Plan | None:
+    """The world of the seed, if it is one of these."""
+    chance = stream(seed, "disorder")
+    return _disorderly(seed, chance) if chance.random() < DISORDERLY else None
+
+
+def _disorderly(seed: int, chance: Random) -> Plan:
+    """E's messages overtake each other, and A holds them; operators let them go, and A dies.
+
+    Our own senders leave no gap. So E is hostile here, and what it sends is not what its gateway
+    stored.
+    """
+    sketch = Sketch(chance, ("A", "B", "E"), ())
+    honest = Line("A", "B", Profile.EBMS_2_0, _numbered_terms(chance))
+    own = Line("E", "A", Profile.EBMS_2_0, _numbered_terms(chance))
+    sketch.lines = (honest, own)
+    sketch.tags |= {"disorderly", "ordered", Profile.EBMS_2_0.name}
+    letter = PlannedMessage("m0", "A", "B", honest, 50)
+    submit(sketch, letter, conversation="c0")
+    sketch.letters.append(letter)
+    sketch.span_ms = chance.choice((1_000, 8_000))
+    _say_numbers(sketch)
+    _attend_to(sketch)
+    _die(sketch)
+    heal_ms = sketch.span_ms + chance.choice((5_000, 20_000))
+    if sketch.is_on("purge", 0.3):
+        sketch.set("A", purge_interval_s=chance.choice((1, 3)))
+    actions = [one for one in sketch.actions if one.at_ms < heal_ms]
+    return Plan(
+        seed=seed,
+        machines=tuple(Machine(name, **sketch.machine.get(name, {})) for name in sketch.everybody),
+        lines=sketch.lines,
+        weather=Weather({}, delay_ms=chance.choice((1, 20, 200))),
+        actions=tuple(sorted(actions, key=lambda one: one.at_ms)),
+        heal_ms=heal_ms,
+        end_ms=heal_ms + _END_MS,
+        tags=tuple(sorted(sketch.tags)),
+    )
+
+
+def _numbered_terms(chance: Random) -> DeliveryTerms:
+    once = DeliverySemantics.ONCE_AND_ONLY_ONCE
+    return in_order(
+        chance, terms_of(chance, Profile.EBMS_2_0, through=None, scheme="http", semantics=once)
+    )
+
+
+def _say_numbers(sketch: Sketch) -> None:
+    chance = sketch.chance
+    numbers = [f"order-{number}" for number in range(chance.choice((3, 4, 6)))]
+    if chance.random() < 0.5:
+        numbers[0] = "order-reset"
+    more = chance.choices(tuple(NUMBERED), k=chance.choice((0, 1, 3)))
+    said = [*numbers, *more]
+    if chance.random() < 0.3:
+        said.remove(chance.choice(numbers))
+    chance.shuffle(said)
+    for kind in said:
+        at_ms, copies = chance.randrange(sketch.span_ms), chance.choice((1, 1, 2))
+        of = {"agreement": "A-B", "of": "m0@A.example", "kind": kind}
+        sketch.act(at_ms, "pose", "A", by="E", copies=copies, **of)
+
+
+def _attend_to(sketch: Sketch) -> None:
+    chance = sketch.chance
+    for _ in range(chance.choice((0, 1, 1, 2, 4))):
+        at_ms, what = chance.randrange(2 * sketch.span_ms), chance.choice(("release", "drop"))
+        said = {"partner": str(party("E")), "conversation": CONVERSATION}
+        sketch.act(at_ms, "order", "A", what=what, **said)
+
+
+def _die(sketch: Sketch) -> None:
+    chance = sketch.chance
+    if sketch.is_on("kill", 0.4):
+        at_ms, down_ms = chance.randrange(sketch.span_ms), chance.choice((10, 300))
+        sketch.act(at_ms, "kill", "A", down_ms=down_ms)
+    if sketch.is_on("kill-at-point", 0.5):
+        point, count = chance.choice(_POINTS), chance.choice((1, 2, 3))
+        sketch.act(20, "arm", "A", point=point, count=count, down_ms=chance.choice((10, 300)))
+    if sketch.is_on("power-cut", 0.15):
+        sketch.act(chance.randrange(sketch.span_ms), "power_cut", "A", down_ms=300)
+    if sketch.is_on("away", 0.2):
+        sketch.act(0, "stay_away", "A", ms=3_000)
+
+
+_POINTS = (
+    *("before-commit", "after-commit", "before-acknowledge", "after-acknowledge"),
+    *("before-hand-over", "after-hand-over", "before-notice", "after-notice"),
+)
