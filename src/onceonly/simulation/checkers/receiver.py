@@ -66,7 +66,7 @@ def judge(case: WorldCase) -> Iterator[Violation]:
             if not case.comes_from_outside(course):
                 yield from _refused_without_cause(case, course)
                 yield from _refused_in_silence(case, course)
-                yield from _refused_without_a_row(course)
+                yield from _refused_without_a_row(case, course)
 
 
 def is_remembered(terms: DeliveryTerms) -> bool:
@@ -318,6 +318,9 @@ def _refused_in_silence(case: WorldCase, course: Course) -> Iterator[Violation]:
     for row in course.into:
         if row.record.event is not Event.REJECTED or any(order > row.order for order in told):
             continue
+        stored = course.first_into(Event.STORED)
+        if stored is not None and stored.order < row.order and _lost_its_order(case, course):
+            continue  # A repeat has its acknowledgement, whatever is agreed by now (R-46).
         is_steady = case.death_of(row) == NEVER
         if is_steady and was_long_awake(case, course.node, row.at_ns):
             text = f"{row.record.event} as {row.record.error_code}, and its sender was never told"
@@ -339,9 +342,11 @@ def _refused_though_stored(case: WorldCase, course: Course, stored: Row) -> Iter
             yield _at("R-46", course, f"{said.packet} refuses what is stored", said.order)
 
 
-def _refused_without_a_row(course: Course) -> Iterator[Violation]:
+def _refused_without_a_row(case: WorldCase, course: Course) -> Iterator[Violation]:
     """E2: a refusal that leaves stands in the journal before, with its code."""
     for said in course.said:
+        if case.is_full(course.node, said.at_ns):
+            continue
         before = [row.record for row in course.into if row.order < said.order]
         written = {record.error_code for record in before if record.event in _REFUSED}
         if any(record.event is Event.APPLICATION_REFUSED for record in before):

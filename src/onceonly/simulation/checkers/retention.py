@@ -20,7 +20,7 @@ JUMP_NS = 5 * NS_PER_S
 SWEEP_NS = 60 * NS_PER_S
 """From the instant at which a sweep is due to its end, at most; and what clocks deviate."""
 
-_REMEMBERED = (Event.STORED, Event.CANCEL_CONFIRMED, Event.ARRIVED_IN_TRANSIT)
+_REMEMBERED = (Event.STORED, Event.CANCEL_CONFIRMED, Event.DROPPED, Event.ARRIVED_IN_TRANSIT)
 
 
 def judge(case: WorldCase) -> Iterator[Violation]:
