@@ -103,7 +103,8 @@ def _hand_over(
         is_in_turn=not is_ordered or holding.is_in_turn(txn, debt.key),
     )
     conversation = None
-    if HandOver() in effects and is_ordered:
+    if HandOver() in effects and debt.agreement.profile.has_order:
+        # Also where no order is agreed any more: its place must not be left for later messages.
         effects = _with_number(txn, debt.key, effects)
         conversation = holding.hand_over(txn, ground, debt.key)
     elif HandOver() in effects:

@@ -57,8 +57,8 @@ from onceonly.protocol.pairing import PairStatus, SendingPair
 from onceonly.protocol.sending import Exposure, OutboundStatus
 from onceonly.steps import evidence
 from onceonly.steps.again import resend, was_resent
-from onceonly.steps.cpa import called_on_wire
 from onceonly.steps.conversations import Conversations, is_ordered, order_news
+from onceonly.steps.cpa import called_on_wire
 from onceonly.steps.follow_ups import queued, told_by_message
 from onceonly.steps.ground import Ground
 from onceonly.steps.leaving import Asker, Departure, Draft, Leaving, Question

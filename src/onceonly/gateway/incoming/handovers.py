@@ -26,9 +26,11 @@ from onceonly.protocol.effects import Effect, HandOver, SendReceipt
 from onceonly.protocol.events import Outcome, Transmission
 from onceonly.protocol.receiving import certainly_never_left
 from onceonly.steps import handing_over, holding
+from onceonly.steps.ground import Ground
 from onceonly.steps.handing_over import Debt, Ready
 from onceonly.steps.signals import Hop, outcome_row, receipt
 from onceonly.store.contract.entries import InboundEntry
+from onceonly.store.contract.store import Transaction
 
 HANDING_OVER = "handing over"
 """What was being done when a bug was met, in words for counts and rows."""
@@ -47,7 +49,7 @@ class _Place:
     transmission: Transmission | None = None
     """How the transmission of its acknowledgement ended; None while it goes on."""
     is_done: bool = False
-    """The step about it is committed."""
+    """A step came to it, and nobody comes to it again."""
 
 
 @dataclass(slots=True, eq=False)
@@ -281,16 +283,17 @@ class HandOvers:
             self._desk.failpoints.reach("before-hand-over")
         pair = ready[0][0].key.pair
         is_ordered = True in [debt.agreement.terms.is_ordered for debt, _ in ready]
-        handed_over = await self._desk.persist(
-            lambda txn, ground: handing_over.hand_over(
-                txn,
-                ground,
-                [Ready(one, left, self._is_asked_again(one)) for one, left in ready],
-                self._in_line(pair) if is_ordered else (),
-            )
-        )
-        if is_ordered:
-            self._note_done(pair, [debt for debt, _ in ready])
+
+        def step(txn: Transaction, ground: Ground) -> list[tuple[Debt, Sequence[Effect]]]:
+            asked = [Ready(one, left, self._is_asked_again(one)) for one, left in ready]
+            in_line = self._in_line(pair) if is_ordered else ()
+            done = handing_over.hand_over(txn, ground, asked, in_line)
+            if is_ordered:
+                # For the next step, which may run before this one is committed.
+                self._note_done(pair, [debt for debt, _ in ready])
+            return done
+
+        handed_over = await self._desk.persist(step)
         for debt, effects in handed_over:
             self._desk.failpoints.reach("after-hand-over")
             self.handed_over(debt, effects)

@@ -176,10 +176,11 @@ def _attend(draft: _Draft, line: Line, names: list[str]) -> None:
             node, partner = ends if chance.random() < 0.5 else ends[::-1]
             what, name = chance.choice(("reset", "reset", "release", "drop")), chance.choice(names)
             draft.act("order", node, what=what, partner=str(party(partner)), conversation=name)
-    if draft.is_on("order-switched", 0.15):
-        # Off, and perhaps on again, at one end: what is under way keeps its numbers.
+    is_endless = line.terms.semantics is DeliverySemantics.EXACTLY_ONCE
+    if not is_endless and draft.is_on("order-switched", 0.15):
+        # Off and on again, at one end, since for ever the parties must agree.
         node, is_ordered = chance.choice(ends), False
-        for _ in range(chance.choice((1, 2, 2, 3))):
+        for _ in range(chance.choice((2, 2, 4))):
             down_ms, agreement = chance.choice((10, 1_000)), line_id(line)
             draft.act(
                 "reconfigure", node, agreement=agreement, down_ms=down_ms, is_ordered=is_ordered
