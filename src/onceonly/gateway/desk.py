@@ -36,6 +36,7 @@ from onceonly.steps.authority import Answered
 from onceonly.steps.deviations import day_of
 from onceonly.steps.ground import Ground, House
 from onceonly.steps.leaving import Departure, Leaving, Released
+from onceonly.steps.taking_up import UnderWay
 from onceonly.steps.transmission import endpoint_of, message_headers
 from onceonly.steps.work import MessageWork, RecoveryWork, Work
 from onceonly.store.contract.conditions import StoreFull
@@ -93,10 +94,15 @@ class Desk(Office):
         self._receive = receive
         self.questions.listen(self._take_reply)
 
-    async def start(self) -> None:
+    def find_under_way(self) -> UnderWay:
+        """What a stop or a crash left; called before anybody can send us a package."""
+        return taking_up.under_way(self.snapshot())
+
+    async def start(self, left: UnderWay) -> None:
         """Go on with messages that a stop or a crash left unanswered, and with the queues."""
         await self._free_unordered()
-        await self._run_apart("taking up what was under way", taking_up.left_under_way)
+        work = partial(taking_up.left_under_way, left=left)
+        await self._run_apart("taking up what was under way", work)
 
     async def _free_unordered(self) -> bool:
         """Let go what awaits an order that is agreed no more, batch by batch; whether any did."""

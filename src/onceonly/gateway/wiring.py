@@ -108,6 +108,7 @@ class Gateway:
     following: Following
     bulks: Bulks
     operations: Operations
+    conversations: Conversations
     purge: Purge
     reload: Reload
     clock: Clock
@@ -226,6 +227,7 @@ def join(
         following=served.following,
         bulks=served.bulks,
         operations=served.operations,
+        conversations=served.conversations,
         purge=served.purge,
         reload=served.reload,
         clock=around.clock,

@@ -24,7 +24,7 @@ from onceonly.message.signals import (
     SignalHeader,
 )
 from onceonly.message.word import Word, changed
-from onceonly.simulation.cast import SERVICE, line_id, party, path_of, speaker, uri
+from onceonly.simulation.cast import SERVICE, name_on_wire, party, path_of, speaker, uri
 from onceonly.simulation.oddity import malformed, oddly
 from onceonly.simulation.packing import Forged, Wrapping, pack_message, pack_signal
 from onceonly.simulation.plan import Line
@@ -68,7 +68,7 @@ class Knock(Word):
     @property
     def agreement_id(self) -> str:
         """As the package names it."""
-        return line_id(self.line) if self.is_named else f"unheard-of-{self.number}"
+        return name_on_wire(self.line) if self.is_named else f"unheard-of-{self.number}"
 
     @property
     def wrapping(self) -> Wrapping:

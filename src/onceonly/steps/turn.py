@@ -58,6 +58,7 @@ from onceonly.protocol.sending import Exposure, OutboundStatus
 from onceonly.steps import evidence
 from onceonly.steps.again import resend, was_resent
 from onceonly.steps.conversations import Conversations, is_ordered, order_news
+from onceonly.steps.cpa import called_on_wire
 from onceonly.steps.follow_ups import queued, told_by_message
 from onceonly.steps.ground import Ground
 from onceonly.steps.leaving import Asker, Departure, Draft, Leaving, Question
@@ -423,7 +424,8 @@ class Turn:
         assert view is not None, f"{entry.message_id} is not stored"
         payloads = self._txn.list_payloads(entry.message_id)
         message, state = new_version(view.message, message_id, agreement, self._now)
-        digests = Digests(view.digest, header_digest(message, agreement.profile))
+        said = called_on_wire(message, agreement)
+        digests = Digests(view.digest, header_digest(said, agreement.profile))
         self._txn.add_outbound(
             message,
             state,
