@@ -16,6 +16,7 @@ from onceonly.gateway.incoming.errors import Errors
 from onceonly.gateway.incoming.excess import limits_of, refuse_announced_excess, refuse_excess
 from onceonly.gateway.incoming.handovers import HandOvers
 from onceonly.gateway.incoming.inquiries import Inquiries
+from onceonly.gateway.incoming.repeated_mails import DROPPED, RepeatedMail, RepeatedMails
 from onceonly.gateway.incoming.signatures import Signatures, references_for, what_happened
 from onceonly.gateway.incoming.validation import Validation
 from onceonly.gateway.payloads import keep
@@ -113,6 +114,7 @@ class Receiver:
         self._limits = limits_of(payload_bytes_max)
         self._tasks = tasks
         self._signatures = Signatures(desk, refusals)
+        self._mails = RepeatedMails(desk, refusals)
 
     async def start(self) -> None:
         """Send and hand over what a stop or a crash left owed to partners and the application."""
@@ -124,7 +126,11 @@ class Receiver:
     ) -> Coroutine[Any, Any, TransportAnswer]:
         """The transport's `Receive`: take one package in and answer its transport."""
         caller = Caller(request.transport, request.peer, request.certificate)
-        return self._receive_contained(request, chunks, caller)
+        if request.transport != "smtp":
+            return self._receive_contained(request, chunks, caller)
+        return self._mails.receive(
+            request, chunks, lambda body: self._receive_contained(request, body, caller)
+        )
 
     def receive_reply(
         self, request: Request, chunks: AsyncIterator[bytes], answered: Answered
@@ -189,6 +195,8 @@ class Receiver:
             return await self._refuse_caller(error, about, request, caller)
         except RemoteError as error:
             return await self._reject(error, decoder.about if decoder else None, request, caller)
+        except RepeatedMail:
+            return DROPPED
         except TransferBroken as broken:
             reason = f"the transfer broke off: {broken}"
             row = self._desk.about_gateway(Event.REJECTED, reason)
