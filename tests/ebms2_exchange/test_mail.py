@@ -149,7 +149,7 @@ async def test_nobody_takes_a_message_id_away_from_the_partner(tmp_path):
     async with mailing_parties(tmp_path) as both:
         _, mail = await caught(both)
         mail_id = email.message_from_bytes(mail)["Message-ID"]
-        forged = f'Message-ID: {mail_id}\r\nContent-Type: text/xml\r\n\r\n<a/>\r\n'.encode()
+        forged = f"Message-ID: {mail_id}\r\nContent-Type: text/xml\r\n\r\n<a/>\r\n".encode()
         await to_seller(both, forged, "x@y.example")
         said = await to_seller(both, mail)
         assert "RepeatedMail" not in said
