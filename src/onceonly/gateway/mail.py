@@ -6,18 +6,18 @@ them; `incoming.repeated_mails` does what is left.
 """
 
 from collections.abc import AsyncIterator, Iterable, Iterator
-from secrets import token_hex
 
 from onceonly.gateway.office import Office
 from onceonly.gateway.outgoing.package_body import PackageBody
 from onceonly.gateway.refusals import Refusals
-from onceonly.gateway.sent_mails import SentMail, SentMails
+from onceonly.gateway.sent_mails import MailName, SentMail, SentMails
 from onceonly.journal.record import Record
 from onceonly.message.event import Direction, Event
 from onceonly.message.package import Package
 from onceonly.message.word import changed
 from onceonly.protocol.effects import Journal
 from onceonly.protocol.events import Outcome
+from onceonly.steps import mails
 from onceonly.steps.verdicts import row_to_partner
 from onceonly.transport.mail.report import AutomaticReport
 from onceonly.transport.transport import Answer, Body, Outgoing, Transmission, Transport
@@ -41,21 +41,21 @@ class MailTransport:
     async def send(self, outgoing: Outgoing) -> Transmission:
         """Transmit once, see `Transport.send`. Mail has no answer that could carry a package."""
         body = mail_body(outgoing.content_type, outgoing.body)
-        token = token_hex(16)
+        sent = SentMail(outgoing.endpoint, outgoing.message_id, outgoing.attempt)
+        name = MailName.fresh(sent)
         as_mail = changed(
             outgoing,
             body=body,
             content_type=body.content_type,
             take_reply=None,
-            mail_token=token,
+            mail_name=str(name),
         )
-        self._sent_mails.note(
-            token, SentMail(outgoing.endpoint, outgoing.message_id, outgoing.attempt)
-        )
+        self._sent_mails.note(name.token, sent)
         transmission = await self._mail.send(as_mail)
         if transmission.outcome is Outcome.REFUSED:
-            self._sent_mails.forget(token)
-        return transmission
+            self._sent_mails.forget(name.token)
+            return transmission
+        return changed(transmission, detail=mails.carried(transmission.detail, name.token))
 
     async def close(self) -> None:
         """Close the transport for mail."""
@@ -120,15 +120,14 @@ class AutomaticMail:
     async def drop(self, peer: str, report: AutomaticReport) -> Answer:
         """Note one that came from `peer`; the mail system that brought it is told "accepted"."""
         taken = Answer(204, report.kind)
-        found = next(filter(None, map(self._sent_mails.find, report.names)), None)
-        if found is not None and report.is_failure:
-            token, mail = found
-            self._sent_mails.forget(token)
+        found = (self._find_mail(name, report) for name in report.names)
+        mail = next(filter(None, found), None)
+        if mail is not None and report.is_failure:
             row = self._refused(mail, report)
             if row is not None:
                 await self._office.write(row)
                 return taken
-        about = "" if found is None else f" about the mail to {found[1].endpoint}"
+        about = "" if mail is None else f" about the mail to {mail.endpoint}"
         said = f": {report.words}" if report.words else ""
         row = changed(
             self._office.about_gateway(
@@ -141,6 +140,20 @@ class AutomaticMail:
         await self._refusals.write(row)
         return taken
 
+    def _find_mail(self, mail_id: str, report: AutomaticReport) -> SentMail | None:
+        """Our mail of that Message-ID; a failure is told of it once."""
+        name = MailName.find(mail_id)
+        if name is None:
+            return None
+        known = self._sent_mails
+        mail = (known.forget if report.is_failure else known.find)(name.token)
+        if mail is not None:
+            return mail
+        row = mails.find_carried(self._office.snapshot(), name.message_id, name.token)
+        if row is None or row.endpoint is None or row.attempt is None:
+            return None
+        return SentMail(row.endpoint, name.message_id, row.attempt)
+
     def _refused(self, mail: SentMail, report: AutomaticReport) -> Record | None:
         """The row about a transmission that came back; None if it is not that of a message."""
         entry = self._office.snapshot().find_outbound(mail.message_id) if mail.attempt else None
@@ -151,7 +164,7 @@ class AutomaticMail:
             attempt=mail.attempt,
             sequence_number=entry.state.sequence_number,
             outcome=Outcome.REFUSED.value,
-            reason=f"its mail came back: {report.words or report.kind}",
+            reason=f"{mails.CAME_BACK}: {report.words or report.kind}",
         )
         ground = self._office.ground()
         agreement = ground.house.agreement(entry.agreement_id)

@@ -40,6 +40,8 @@ class Caller(Word):
     """Hexadecimal SHA-256 of the certificate that it showed and that was verified."""
     answered: Answered | None = None
     """If set, the caller is the owner of the address that we called, by TLS if it is https."""
+    mail_id: str | None = None
+    """The own Message-ID of the mail that brought it; whoever sent the mail made it up."""
 
     @property
     def awaits_an_answer(self) -> bool:

@@ -70,8 +70,8 @@ class Outgoing(Word):
     """For transports whose messages have headers (HTTP, mail); a broker's go without them."""
     attempt: int = 0
     """Which transmission of its message it is; 0 where nobody counts them."""
-    mail_token: str = ""
-    """What the mail's own Message-ID begins with; if it is empty, the transport invents it."""
+    mail_name: str = ""
+    """What stands before the @ of the mail's own Message-ID; empty: the transport invents it."""
 
 
 class Request(Word):

@@ -14,9 +14,13 @@ from onceonly.message.word import changed
 from onceonly.protocol.effects import Answer, Journal
 from onceonly.steps import signals
 from onceonly.steps.agreements import AdmittedMessage
+from onceonly.steps.authority import Caller
+from onceonly.steps.signals import whole
 from onceonly.steps.transmission import error_endpoint_of
 from onceonly.transport.transport import Answer as TransportAnswer
+from onceonly.wire import names
 from onceonly.wire.envelope import About, encode_fault
+from onceonly.wire.registry import fault_of
 
 
 class Errors:
@@ -107,3 +111,31 @@ class Errors:
             reason = f"ErrorURI {error_uri!r} is not in agreement {agreement.id!r}"
             await self._office.write(self._office.about_gateway(Event.SECURITY_EVENT, reason))
         return agreement.send_to
+
+
+def find_fault_answer(
+    error: RemoteError, about: About | None, caller: Caller, *, has_address: bool
+) -> TransportAnswer | None:
+    """The answer of a form with faults, if no message can tell the refusal; None: one can.
+
+    No message can if none could be read, or if nobody here knows where its sender listens.
+    """
+    code = error.fault
+    if code is None and about is not None and about.message_type == names.NORMAL:
+        is_told = has_address or awaits_error(about, caller)
+        code = None if is_told else fault_of(about.profile)
+    if code is None or not caller.awaits_an_answer:
+        return None
+    text = printable(error.description)
+    fault = SoapFault(code=code, code_text=code.value, text=text)
+    package = encode_fault(fault, None if about is None else about.profile)
+    return TransportAnswer(
+        500, error.code.value, package.content_type, whole(package), error.description
+    )
+
+
+def awaits_error(about: About, caller: Caller) -> bool:
+    """Whether a message in the answer can tell the sender of the refusal (SyncReply)."""
+    is_readable = about.message_id is not None and bool(about.from_ids)
+    is_message = about.message_type == names.NORMAL and is_readable
+    return is_message and about.wants_sync_reply and caller.awaits_an_answer

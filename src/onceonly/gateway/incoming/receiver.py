@@ -12,7 +12,7 @@ from onceonly.gateway.desk import Desk
 from onceonly.gateway.error_posts import ErrorPosts
 from onceonly.gateway.incoming.arrivals import Arrivals
 from onceonly.gateway.incoming.doorstep import DOORSTEP_PIECE_BYTES, Doorstep, Place
-from onceonly.gateway.incoming.errors import Errors
+from onceonly.gateway.incoming.errors import Errors, awaits_error, find_fault_answer
 from onceonly.gateway.incoming.excess import limits_of, refuse_announced_excess, refuse_excess
 from onceonly.gateway.incoming.handovers import HandOvers
 from onceonly.gateway.incoming.inquiries import Inquiries
@@ -26,11 +26,10 @@ from onceonly.gateway.tasks import Tasks
 from onceonly.journal.record import Record
 from onceonly.message.agreement import Agreement, Route
 from onceonly.message.digest import Digests
-from onceonly.message.errors import ErrorCode, RemoteError
+from onceonly.message.errors import ErrorCode, FaultCode, RemoteError
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey
 from onceonly.message.message import SyncReplyMode
-from onceonly.message.printable import printable
 from onceonly.message.profile import Profile
 from onceonly.message.signals import (
     Acknowledgment,
@@ -39,7 +38,6 @@ from onceonly.message.signals import (
     Inquiry,
     Report,
     Signal,
-    SoapFault,
 )
 from onceonly.message.word import changed
 from onceonly.protocol.events import Outcome
@@ -53,8 +51,8 @@ from onceonly.steps.authority import (
     is_entitled,
     readings_by,
 )
+from onceonly.steps.mails import was_brought_before
 from onceonly.steps.rows import at_what_waits
-from onceonly.steps.signals import whole
 from onceonly.steps.signing import Heard, SignatureRefused, Unproven, attest
 from onceonly.steps.verdicts import (
     find_acknowledged,
@@ -70,9 +68,8 @@ from onceonly.store.spool import Sink, Spool
 from onceonly.transport.transport import Answer as TransportAnswer
 from onceonly.transport.transport import Request, TransferBroken
 from onceonly.wire import names
-from onceonly.wire.envelope import About, Decoder, Document, Envelope, PartHead, encode_fault
+from onceonly.wire.envelope import About, Decoder, Document, Envelope, PartHead
 from onceonly.wire.header_digest import digests_of
-from onceonly.wire.registry import fault_of
 
 TAKEN = TransportAnswer(204)
 
@@ -125,7 +122,9 @@ class Receiver:
         self, request: Request, chunks: AsyncIterator[bytes]
     ) -> Coroutine[Any, Any, TransportAnswer]:
         """The transport's `Receive`: take one package in and answer its transport."""
-        caller = Caller(request.transport, request.peer, request.certificate)
+        caller = Caller(
+            request.transport, request.peer, request.certificate, mail_id=request.mail_id
+        )
         if request.transport != "smtp":
             return self._receive_contained(request, chunks, caller)
         return self._mails.receive(
@@ -256,8 +255,12 @@ class Receiver:
         # Before anything of it is kept, or looked up (R-30).
         attested = attest(envelope, admitted.agreement.signing)
         message = changed(admitted.message, payloads=content.payloads)
+        admitted = changed(admitted, message=message)
         digests = digests_of(content, envelope.profile)
-        received = await self._keep(changed(admitted, message=message), digests, sinks, caller)
+        snapshot, at = self._desk.snapshot(), self._desk.clock.now().at
+        if was_brought_before(snapshot, admitted, digests, caller.mail_id, at):
+            return DROPPED
+        received = await self._keep(admitted, digests, sinks, caller)
         references = references_for(envelope, admitted, attested)
         return await self._arrivals.take(
             changed(received, attested=attested, references=references)
@@ -457,9 +460,11 @@ class Receiver:
             key = MessageKey(agreement.their_party, agreement.our_party, about.message_id)
             is_believed = agreement.signing.is_believed_unsigned
             is_believed = is_believed and not isinstance(error, SignatureRefused)
+            # What asks for more than we understand is no damaged copy of what we understood.
+            is_believed = is_believed and error.fault is not FaultCode.MUST_UNDERSTAND
             if is_believed and self._arrivals.repeat_response(agreement, key):
                 return TAKEN  # A damaged copy speaks for itself only (R-46).
-        fault = _find_fault(error, about, caller, has_address=agreement is not None)
+        fault = find_fault_answer(error, about, caller, has_address=agreement is not None)
         if fault is not None:
             row = changed(row, event=Event.FAULT_SENT, outcome=Outcome.UNKNOWN.value)
             row = changed(row, status_code=fault.status_code)
@@ -475,7 +480,7 @@ class Receiver:
         caller: Caller,
     ) -> TransportAnswer:
         """Tell the refusal by a message, or by a status if nobody is known who could be told."""
-        if about is not None and _awaits_error(about, caller):
+        if about is not None and awaits_error(about, caller):
             return await self._errors.answer_rejection(about, agreement, error)
         if about is None or agreement is None or not self._error_posts.spend(agreement.their_party):
             return TransportAnswer(
@@ -537,34 +542,6 @@ def _name_of(about: About | None) -> str:
         return "an answer"
     kind = "the response" if about.message_type == names.NORMAL else about.message_type
     return f"{kind} {about.message_id or 'without a MessageId'}"
-
-
-def _find_fault(
-    error: RemoteError, about: About | None, caller: Caller, *, has_address: bool
-) -> TransportAnswer | None:
-    """The answer of a form with faults, if no message can tell the refusal; None: one can.
-
-    No message can if none could be read, or if nobody here knows where its sender listens.
-    """
-    code = error.fault
-    if code is None and about is not None and about.message_type == names.NORMAL:
-        is_told = has_address or _awaits_error(about, caller)
-        code = None if is_told else fault_of(about.profile)
-    if code is None or not caller.awaits_an_answer:
-        return None
-    text = printable(error.description)
-    fault = SoapFault(code=code, code_text=code.value, text=text)
-    package = encode_fault(fault, None if about is None else about.profile)
-    return TransportAnswer(
-        500, error.code.value, package.content_type, whole(package), error.description
-    )
-
-
-def _awaits_error(about: About, caller: Caller) -> bool:
-    """Whether a message in the answer can tell the sender of the refusal (SyncReply)."""
-    is_readable = about.message_id is not None and bool(about.from_ids)
-    is_message = about.message_type == names.NORMAL and is_readable
-    return is_message and about.wants_sync_reply and caller.awaits_an_answer
 
 
 async def _internal_error(bug: Exception) -> TransportAnswer:

@@ -1,4 +1,4 @@
-"""Mail on its way in: an encoding of the whole body is taken off, a mail system's copies dropped.
+"""Mail on its way in: the copies that mail systems make of a mail are dropped.
 
 Mail systems deliver a mail again if a connection broke after its last dot. Such a copy has the same
 Message-ID, its own, not that of ebXML, and the same bytes. It is no resend of the partner, so it is
@@ -10,12 +10,12 @@ something under the next one of a partner must not make us drop what the partner
 what was taken without fault is remembered: a copy of what was refused, or found the disk full, gets
 its chance.
 
-What was seen is in memory and not in the store: after a restart a copy is one more resend, and
-costs one more acknowledgement, while a row for each mail would cost every mail a write. It is kept
-for an hour, since a partner whose product sends its stored mail again, under the old Message-ID,
-must get the acknowledgement some day, and for the last thousands, so that nobody fills the memory.
+What was seen is in memory, whatever it brought. A business message is also known by its row in the
+journal (`steps.mails`), which a crash does not forget. So after a restart a copied signal is read
+once more: an acknowledgement says again what is known, a question is answered again.
 """
 
+import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from hashlib import sha256
@@ -26,18 +26,15 @@ from onceonly.gateway.refusals import Refusals
 from onceonly.message.event import Direction, Event
 from onceonly.message.instant import NS_PER_S
 from onceonly.message.word import changed
+from onceonly.steps.mails import COPIES_COME_FOR_S
 from onceonly.transport.transport import Answer, Request
 from onceonly.wire.envelope import find_declared_profile
-from onceonly.wire.transfer import Transfer, transfer_of
 
 if TYPE_CHECKING:
     from hashlib import _Hash as Hash
 
 SEEN_MAX: Final = 10_000
 """Mails that are remembered: about 1 MB."""
-
-SEEN_FOR_S: Final = 3600
-"""For how long: mail systems try again after minutes, partners' gateways mostly after more."""
 
 Reception = Callable[[AsyncIterator[bytes]], Awaitable[Answer]]
 """Receives the body of a package."""
@@ -52,35 +49,49 @@ DROPPED: Final = Answer(204, "RepeatedMail")
 
 
 class RepeatedMails:
-    """The mails of the last hour, and what becomes of their copies."""
+    """The mails of the last day, and what becomes of their copies."""
 
     def __init__(self, office: Office, refusals: Refusals) -> None:
         self._office = office
         self._refusals = refusals
         self._seen: OrderedDict[bytes, int] = OrderedDict()
+        self._in_work: dict[bytes, asyncio.Event] = {}
 
     async def receive(
         self, request: Request, chunks: AsyncIterator[bytes], reception: Reception
     ) -> Answer:
-        """Give `reception` the decoded body of a mail; a copy breaks off at its end."""
+        """Give `reception` the body of a mail; that of a copy breaks off at its end."""
         profile = find_declared_profile(request.content_type)
         is_watched = request.mail_id is not None
         if not is_watched or (profile is not None and not profile.drops_repeated_mail):
-            return await reception(_decoded(request, chunks))
+            return await reception(chunks)
         digest = sha256(f"{request.mail_id}\n{request.content_type}\n".encode())
-        answer = await reception(_decoded(request, self._watched(chunks, digest)))
-        if answer is DROPPED:
-            await self._note(request)
-        elif answer.status_code < 300 and answer.error is None:
-            self._remember(digest.digest())
-        return answer
+        is_over = asyncio.Event()
+        try:
+            answer = await reception(self._watched(chunks, digest, is_over))
+            if answer is DROPPED:
+                await self._note(request)
+            elif answer.status_code < 300 and answer.error is None:
+                self._remember(digest.digest())
+            return answer
+        finally:
+            if self._in_work.get(digest.digest()) is is_over:
+                del self._in_work[digest.digest()]
+            is_over.set()
 
-    async def _watched(self, chunks: AsyncIterator[bytes], digest: "Hash") -> AsyncIterator[bytes]:
+    async def _watched(
+        self, chunks: AsyncIterator[bytes], digest: "Hash", is_over: asyncio.Event
+    ) -> AsyncIterator[bytes]:
         async for chunk in chunks:
             digest.update(chunk)
             yield chunk
-        if self._is_seen(digest.digest()):
+        name = digest.digest()
+        # Of two that come at the same moment the second waits for what becomes of the first.
+        while name in self._in_work:
+            await self._in_work[name].wait()
+        if self._is_seen(name):
             raise RepeatedMail
+        self._in_work[name] = is_over
 
     def _is_seen(self, name: bytes) -> bool:
         self._forget()
@@ -92,22 +103,14 @@ class RepeatedMails:
             self._seen.popitem(last=False)
 
     def _forget(self) -> None:
-        oldest_ns = self._office.clock.now().monotonic_ns - SEEN_FOR_S * NS_PER_S
+        oldest_ns = self._office.clock.now().monotonic_ns - COPIES_COME_FOR_S * NS_PER_S
         while self._seen and next(iter(self._seen.values())) < oldest_ns:
             self._seen.popitem(last=False)
 
     async def _note(self, request: Request) -> None:
         """Counted in the journal, within the ration of strangers (R-45)."""
         row = self._office.about_gateway(
-            Event.REJECTED, f"mail {request.mail_id} came before, with the same bytes; dropped"
+            Event.REJECTED, f"mail {request.mail_id} came before; dropped"
         )
         row = changed(row, direction=Direction.IN, endpoint=request.peer, transport="smtp")
         await self._refusals.write(row)
-
-
-async def _decoded(request: Request, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """The body without the encoding that the head of the mail names. Raises `RemoteError`."""
-    transfer: Transfer = transfer_of(request.transfer_encoding or "binary")
-    async for chunk in chunks:
-        yield transfer.decode(chunk)
-    yield transfer.finish()

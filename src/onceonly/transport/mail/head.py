@@ -23,7 +23,7 @@ _FIELD: Final = re.compile(rb"([!-9;-~]{1,100})[ \t]*:(.*)", re.DOTALL)
 _KEPT: Final = frozenset({b"content-type", b"content-transfer-encoding", b"auto-submitted"})
 _AS_THEY_ARE: Final = frozenset({"", "7bit", "8bit", "binary"})
 _TO_BE_UNDONE: Final = frozenset({"base64", "quoted-printable"})
-_ID: Final = re.compile(r"<[!-;=?-~]{1,250}>")
+_ID: Final = re.compile(r"<[!-;=?-~]{1,700}>")
 _ABOUT_MAIL: Final = frozenset(
     {"multipart/report", "message/delivery-status", "message/disposition-notification"}
 )
@@ -47,14 +47,14 @@ def render_head(  # noqa: PLR0913 - because each is a line of the head
     recipient: str,
     content_type: str,
     message_id: str,
-    token: str,
+    mail_name: str,
     date: datetime,
     headers: Headers = (),
 ) -> bytes:
     """The header block with its empty line. Addresses have passed `is_mailbox`.
 
-    `token` is new for each transmission: a mailbox that drops a second copy of one Message-ID would
-    drop the resend of a mail that was lost after it. Raises `LocalError` (InvalidText) for a
+    `mail_name` is new for each transmission: a mailbox that drops a second copy of one Message-ID
+    would drop the resend of a mail that was lost after it. Raises `LocalError` (InvalidText) for a
     Content-Type that is not a single line.
     """
     if not (content_type.isascii() and content_type.isprintable()):
@@ -65,7 +65,7 @@ def render_head(  # noqa: PLR0913 - because each is a line of the head
         f"From: <{sender}>",
         f"To: <{recipient}>",
         f"Subject: {subject}",
-        f"Message-ID: <{token}@{sender.rpartition('@')[2]}>",
+        f"Message-ID: <{mail_name}@{sender.rpartition('@')[2]}>",
         "MIME-Version: 1.0",
         *(f"{name}: {value}" for name, value in headers),
         f"Content-Type: {content_type}",

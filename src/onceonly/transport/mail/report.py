@@ -11,7 +11,6 @@ import re
 from typing import Final
 
 from onceonly.message.word import Word
-from onceonly.transport.mail.reply import read_detail
 
 REPORT_BYTES_MAX: Final = 1 << 16
 """How much of a report is read; its fields and the head of the mail come first, the mail last."""
@@ -20,7 +19,7 @@ NAMES_MAX: Final = 8
 """How many Message-IDs are kept: that of the report's subject, and of mails that it quotes."""
 
 _NAME: Final = re.compile(
-    rb"(?:x-)?(?:original-)?message-id[ \t]*:[ \t]*(<[!-;=?-~]{1,250}>)[ \t]*", re.IGNORECASE
+    rb"(?:x-)?(?:original-)?message-id[ \t]*:[ \t]*(<[!-;=?-~]{1,700}>)[ \t]*", re.IGNORECASE
 )
 _FIELD: Final = re.compile(
     rb"(action|status|diagnostic-code)[ \t]*:[ \t]*([ -~]{1,200}).*", re.IGNORECASE
@@ -48,8 +47,7 @@ class AutomaticReport(Word):
     @property
     def words(self) -> str:
         """What it says, for people."""
-        said = " ".join(filter(None, (self.action, self.status, self.diagnostic)))
-        return read_detail(said)
+        return " ".join(filter(None, (self.action, self.status, self.diagnostic)))
 
 
 class ReportReader:
