@@ -20,6 +20,8 @@ NORWAY: dict[str, Any] = {"preset": "norway", "cpa_id": "cpa-norway-1"}
 HERS = {BUYER: "8140001", SELLER: "8140002"}
 """The parties as the Norwegian health network calls them."""
 
+REFERRAL = {"to": f"HER:{HERS[SELLER]}", "service": "Henvisning", "action": "Henvisning"}
+
 _NAMES = {BUYER: "buyer", SELLER: "seller"}
 
 
@@ -88,4 +90,7 @@ def _text(
     if "preset" in agreed:
         for name, number in HERS.items():
             text = text.replace(f'["{name}"]', f'[{{id = "{number}", type = "HER"}}]')
+        way = "send" if party == BUYER else "receive"
+        service = f'services = [{{id = "Henvisning", type = "string", {way} = ["Henvisning"]}}]'
+        text = text.replace("preset =", f"{service}\npreset =")
     return text

@@ -1,5 +1,6 @@
 """ebMS 2.0 by mail (`ebms2.md` §14, right column)."""
 
+import asyncio
 import email
 import re
 from base64 import b64encode
@@ -160,6 +161,138 @@ async def test_nobody_takes_a_message_id_away_from_the_partner(tmp_path):
         said = await to_seller(both, mail)
         assert "RepeatedMail" not in said
         await both.seller.until_row(Event.STORED)
+
+
+@pytest.mark.statement("E2-119")
+@pytest.mark.parametrize("terms", [{}, {"delivery_semantics": "BestEffort", **ONCE}])
+async def test_a_copy_is_dropped_after_a_crash_as_before(tmp_path, terms):
+    """What was delivered without a wish for suppression is not delivered twice by a mail system."""
+    async with mailing_parties(tmp_path, **terms) as both:
+        message_id = await both.submit(ORDER, **ORDERING)
+        await both.seller.until_handed_over(message_id)
+        await both.seller.everything_said()
+        await both.seller.restart()
+        before = len(both.system.mails)
+        assert (await to_seller(both, both.system.mails[0])).endswith("RepeatedMail")
+        await both.seller.everything_said()
+        assert len(both.system.mails) == before
+        assert len(both.seller.rows(Event.HANDED_OVER)) == 1
+        assert not both.seller.rows(Event.DUPLICATE_ELIMINATED)
+        [dropped] = both.seller.rows(Event.REJECTED)
+    assert "came before" in dropped.reason
+
+
+@pytest.mark.statement("E2-119")
+async def test_after_a_crash_the_same_message_in_another_mail_is_acknowledged(tmp_path):
+    """And the copy of that mail is dropped as that of the first."""
+    async with mailing_parties(tmp_path) as both:
+        message_id = await both.submit(ORDER, **ORDERING)
+        await both.until_acknowledged(message_id)
+        await both.seller.restart()
+        again = re.sub(rb"Message-ID: <[^@]+@", b"Message-ID: <another@", both.system.mails[0])
+        await to_seller(both, again)
+        await both.until(lambda: len(both.system.mails) == 3)
+        await both.seller.restart()
+        for mail in (again, both.system.mails[0]):
+            assert (await to_seller(both, mail)).endswith("RepeatedMail")
+        await both.seller.everything_said()
+        assert len(both.system.mails) == 3
+
+
+@pytest.mark.statement("E2-119")
+async def test_after_a_crash_a_used_message_id_hides_no_other_message(tmp_path):
+    """A stranger, or a careless product, that uses one Message-ID for everything."""
+    async with mailing_parties(tmp_path) as both:
+        first = await both.submit(ORDER, **ORDERING)
+        await both.until_acknowledged(first)
+        mail_id = email.message_from_bytes(both.system.mails[0])["Message-ID"]
+        both.system.is_holding.set()
+        await both.submit(b"<Other/>", **ORDERING)
+        await both.until(lambda: len(both.system.mails) == 3)
+        await both.seller.restart()
+        mail = re.sub(
+            rb"Message-ID: <[^>]+>", f"Message-ID: {mail_id}".encode(), both.system.mails[2]
+        )
+        assert "RepeatedMail" not in await to_seller(both, mail)
+        await both.seller.until_row(Event.STORED, 2)
+
+
+@pytest.mark.statement("E2-119")
+async def test_of_copies_at_the_same_moment_one_is_taken(tmp_path):
+    async with mailing_parties(tmp_path) as both:
+        message_id, mail = await caught(both)
+        both.system.is_holding.clear()
+        said = await asyncio.gather(*(to_seller(both, mail) for _ in range(3)))
+        await both.until_acknowledged(message_id)
+        await both.seller.everything_said()
+        assert len(both.system.mails) == 2
+    assert sorted(one.split()[-1] for one in said) == ["OK", "RepeatedMail", "RepeatedMail"]
+
+
+@pytest.mark.statement("E2-119")
+async def test_a_mail_that_found_no_room_is_no_copy_later(tmp_path):
+    """451 keeps it with the mail system, which brings the same mail again."""
+    async with mailing_parties(tmp_path) as both:
+        message_id, mail = await caught(both)
+        both.system.is_holding.clear()
+        both.seller.store.is_full = True
+        with pytest.raises(SMTPDataError, match="451"):
+            await to_seller(both, mail)
+        both.seller.store.is_full = False
+        assert (await to_seller(both, mail)).endswith("OK")
+        await both.until_acknowledged(message_id)
+
+
+@pytest.mark.statement("E2-118")
+async def test_a_bounce_after_a_crash_is_told_once_as_before(tmp_path):
+    """The row about the transmission names the mail, and the mail names the message."""
+    async with mailing_parties(tmp_path) as both:
+        message_id, mail = await caught(both)
+        mail_id = email.message_from_bytes(mail)["Message-ID"]
+        await both.buyer.restart()
+        for _ in range(2):
+            await to_buyer(both, bounce(mail_id))
+        rows = [row for row in both.buyer.rows(Event.TRANSMITTED) if row.outcome == "refused"]
+        assert both.buyer.state_of(message_id) == "sending"
+        [strange] = both.buyer.rows(Event.REJECTED)
+    [row] = rows
+    assert (row.message_id, row.attempt, row.transport) == (message_id, 1, "smtp")
+    assert "5.1.1" in row.reason
+    assert "5.1.1" in strange.reason
+
+
+@pytest.mark.statement("E2-118")
+@pytest.mark.parametrize(
+    ("local_part", "is_restarted"),
+    [
+        # Everything but the chance in it, which is 128 bits of the operating system's.
+        ("{other}.{named}", False),
+        ("{other}.{named}", True),
+        ("{other}", False),
+        ("{named}", False),
+        # And what is damaged: after a restart the name of the message is needed, too.
+        ("{token}", True),
+        ("{token}.AAAA", True),
+        ("{token}.{named}{named}", True),
+        ("{token}.\x7f", True),
+    ],
+)
+async def test_who_knows_the_message_and_not_the_mail_is_not_believed(
+    tmp_path, local_part, is_restarted
+):
+    async with mailing_parties(tmp_path) as both:
+        message_id, mail = await caught(both)
+        mail_id = email.message_from_bytes(mail)["Message-ID"]
+        token, named = mail_id.strip("<>").partition("@")[0].split(".")
+        if is_restarted:
+            await both.buyer.restart()
+        other = "0123456789abcdef0123456789abcdef"
+        forged = local_part.format(other=other, token=token, named=named)
+        await to_buyer(both, bounce(f"<{forged}@buyer.example>"))
+        # A restart sends again what is not acknowledged.
+        assert {row.outcome for row in both.buyer.rows(Event.TRANSMITTED)} == {"accepted"}
+        assert both.buyer.state_of(message_id) == "sending"
+    assert len(token) == 32
 
 
 @pytest.mark.statement("E2-118")
