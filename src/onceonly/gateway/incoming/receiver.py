@@ -16,7 +16,7 @@ from onceonly.gateway.incoming.errors import Errors, awaits_error, find_fault_an
 from onceonly.gateway.incoming.excess import limits_of, refuse_announced_excess, refuse_excess
 from onceonly.gateway.incoming.handovers import HandOvers
 from onceonly.gateway.incoming.inquiries import Inquiries
-from onceonly.gateway.incoming.repeated_mails import DROPPED, RepeatedMail, RepeatedMails
+from onceonly.gateway.incoming.repeated_mails import RepeatedMail, RepeatedMails
 from onceonly.gateway.incoming.signatures import Signatures, references_for, what_happened
 from onceonly.gateway.incoming.validation import Validation
 from onceonly.gateway.payloads import keep
@@ -65,6 +65,7 @@ from onceonly.steps.verdicts import (
 from onceonly.store.contract.conditions import StoreExhausted, StoreFull
 from onceonly.store.contract.entries import StoredPayload
 from onceonly.store.spool import Sink, Spool
+from onceonly.transport.mail.reply import REPEATED_MAIL
 from onceonly.transport.transport import Answer as TransportAnswer
 from onceonly.transport.transport import Request, TransferBroken
 from onceonly.wire import names
@@ -195,7 +196,7 @@ class Receiver:
         except RemoteError as error:
             return await self._reject(error, decoder.about if decoder else None, request, caller)
         except RepeatedMail:
-            return DROPPED
+            return REPEATED_MAIL
         except TransferBroken as broken:
             reason = f"the transfer broke off: {broken}"
             row = self._desk.about_gateway(Event.REJECTED, reason)
@@ -259,7 +260,7 @@ class Receiver:
         digests = digests_of(content, envelope.profile)
         snapshot, at = self._desk.snapshot(), self._desk.clock.now().at
         if was_brought_before(snapshot, admitted, digests, caller.mail_id, at):
-            return DROPPED
+            return REPEATED_MAIL
         received = await self._keep(admitted, digests, sinks, caller)
         references = references_for(envelope, admitted, attested)
         return await self._arrivals.take(

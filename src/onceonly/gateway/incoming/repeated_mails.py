@@ -27,6 +27,7 @@ from onceonly.message.event import Direction, Event
 from onceonly.message.instant import NS_PER_S
 from onceonly.message.word import changed
 from onceonly.steps.mails import COPIES_COME_FOR_S
+from onceonly.transport.mail.reply import REPEATED_MAIL
 from onceonly.transport.transport import Answer, Request
 from onceonly.wire.envelope import find_declared_profile
 
@@ -42,10 +43,6 @@ Reception = Callable[[AsyncIterator[bytes]], Awaitable[Answer]]
 
 class RepeatedMail(Exception):  # noqa: N818 - because it names what the mail is
     """At the end of its body a mail turned out to be a copy of one that was taken."""
-
-
-DROPPED: Final = Answer(204, "RepeatedMail")
-"""What is answered to a copy: accepted, so that no mail system brings it again."""
 
 
 class RepeatedMails:
@@ -69,7 +66,7 @@ class RepeatedMails:
         is_over = asyncio.Event()
         try:
             answer = await reception(self._watched(chunks, digest, is_over))
-            if answer is DROPPED:
+            if answer is REPEATED_MAIL:
                 await self._note(request)
             elif answer.status_code < 300 and answer.error is None:
                 self._remember(digest.digest())
