@@ -459,12 +459,16 @@ async def test_a_fault_goes_by_mail_where_the_partner_is_known(tmp_path):
         document = document_in(mail).replace(b"</SOAP:Header>", block)
         await to_seller(both, rewritten(mail, document))
         sent = await both.seller.until_row(Event.FAULT_SENT)
+        received = await both.buyer.until_row(Event.FAULT_RECEIVED)
         await both.until(lambda: len(both.system.mails) == 2)
         answer = parsed(both.system)[1]
         assert not both.seller.rows(Event.STORED)
     assert b"MustUnderstand" in document_in(both.system.mails[1])
     assert answer["SOAPAction"] == '"ebXML"'
     assert sent.transport == "smtp"
+    # A Fault has no header: of which message it speaks, nobody can know for certain.
+    assert received.message_id is None
+    assert "MustUnderstand" in received.reason
 
 
 async def test_a_fault_for_nobody_known_is_in_the_journal(tmp_path):

@@ -38,6 +38,7 @@ from onceonly.message.signals import (
     Inquiry,
     Report,
     Signal,
+    SoapFault,
 )
 from onceonly.message.word import changed
 from onceonly.protocol.events import Outcome
@@ -51,6 +52,7 @@ from onceonly.steps.authority import (
     is_entitled,
     readings_by,
 )
+from onceonly.steps.faults import words_of
 from onceonly.steps.mails import was_brought_before
 from onceonly.steps.rows import at_what_waits
 from onceonly.steps.signing import Heard, SignatureRefused, Unproven, attest
@@ -436,6 +438,8 @@ class Receiver:
         But not if the caller does not show what that agreement requires, and not more often than
         [limits] say (R-45).
         """
+        if about is not None and about.fault is not None:
+            return await self._take_fault(about.fault, request)
         row = changed(
             self._desk.about_gateway(*what_happened(error)),
             direction=Direction.IN,
@@ -472,6 +476,14 @@ class Receiver:
             await self._refusals.write(row, agreement_id=ration)
             return fault
         return await self._tell(error, about, agreement, caller)
+
+    async def _take_fault(self, fault: SoapFault, request: Request) -> TransportAnswer:
+        """Note a fault that came by itself: it names no message, and is never answered (R-36)."""
+        said = f"by itself, so that it is about no known message: {words_of(fault)}"
+        row = self._desk.about_gateway(Event.FAULT_RECEIVED, said)
+        row = changed(row, endpoint=request.peer, transport=request.transport)
+        await self._refusals.write(changed(row, direction=Direction.OUT))
+        return TAKEN
 
     async def _tell(
         self,

@@ -374,7 +374,9 @@ def salvage(root: Element, limits: Limits) -> About:
     """What can be known about the sender of a refused document. Never raises."""
     try:
         sections = sections_of(root, read_envelope(root))
+        header = sections.blocks.get("MessageHeader")
+        fault = find_fault(root) if header is None else None
     except RemoteError:
         return salvage_header(None, limits)
-    about = salvage_header(sections.blocks.get("MessageHeader"), limits)
+    about = changed(salvage_header(header, limits), fault=fault)
     return changed(about, wants_sync_reply="SyncReply" in sections.hop_blocks)
