@@ -222,7 +222,7 @@ class Desk(Office):
             return None
         package, payloads = read_package(snapshot, message_id)
         agreement = self.house.agreement(entry.agreement_id)
-        return await self._send(agreement, agreement.send_to, message_id, package, payloads)
+        return await self._send(agreement, 0, message_id, package, payloads)
 
     async def answer_with_copy(self, message_id: str) -> Answer | None:
         """A stored message once more, as the answer to its request; None as `send_copy` says.
@@ -255,20 +255,22 @@ class Desk(Office):
     def _send(
         self,
         agreement: Agreement,
-        endpoint: str,
+        attempt: int,
         message_id: str,
         package: Package,
         payloads: Sequence[StoredPayload],
         take_reply: TakeReply | None = None,
     ) -> Awaitable[Transmission]:
+        """Send the package as that transmission of the message; 0: as a copy beside them."""
         outgoing = Outgoing(
-            endpoint,
+            endpoint_of(agreement, attempt) if attempt else agreement.send_to,
             package.content_type,
             PackageBody(package, payloads, self._spool),
             message_id,
             take_reply,
             leaves_once=agreement.terms.leaves_once,
             headers=message_headers(self.snapshot(), agreement, message_id),
+            attempt=attempt,
         )
         return self.replies.send(outgoing)
 
@@ -294,7 +296,7 @@ class Desk(Office):
         take = None if reply is None else reply.take
         try:
             transmission = await self._send(
-                agreement, endpoint, message_id, package, payloads, take
+                agreement, departure.attempt, message_id, package, payloads, take
             )
         except StoreFull as full:
             # A payload could not be read for now; it is not known whether bytes left.

@@ -63,6 +63,7 @@ from onceonly.gateway.relaying.whereabouts import Whereabouts
 from onceonly.gateway.reload import Reload
 from onceonly.gateway.reports import Reports
 from onceonly.gateway.seen_certificates import SeenCertificates
+from onceonly.gateway.sent_mails import SentMails
 from onceonly.gateway.shapes import record_shape
 from onceonly.gateway.surroundings import Surroundings
 from onceonly.gateway.tasks import Tasks
@@ -156,12 +157,14 @@ def clock_of(configuration: Configuration) -> Clock:
 def surroundings_of(configuration: Configuration, clock: Clock) -> Surroundings:
     """The real surroundings. Raises `OSError` for certificates that cannot be used."""
     drill = configuration.drill
+    sent_mails = SentMails()
     return Surroundings(
         clock=clock,
         chance=Chance(),
         failpoints=Failpoints(drill.failpoints if drill else None),
-        transport=sending_transport(configuration, clock),
+        transport=sending_transport(configuration, clock, sent_mails),
         spool=Spool(spool_of(configuration.store), files_open_max=shares().uploads),
+        sent_mails=sent_mails,
     )
 
 
@@ -216,7 +219,9 @@ def join(
         desk=desk,
         spool=around.spool,
         receiver=incoming.receiver,
-        automatic_mail=AutomaticMail(office=office, refusals=refusals),
+        automatic_mail=AutomaticMail(
+            office=office, refusals=refusals, sent_mails=around.sent_mails
+        ),
         refusals=refusals,
         bugs=bugs,
         inquiries=incoming.inquiries,

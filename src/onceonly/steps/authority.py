@@ -42,6 +42,8 @@ class Caller(Word):
     """If set, the caller is the owner of the address that we called, by TLS if it is https."""
     soap_action: str | None = None
     """What it said in SOAPAction, without the quotes; nothing rests on it."""
+    mail_id: str | None = None
+    """The own Message-ID of the mail that brought it; whoever sent the mail made it up."""
 
     @property
     def awaits_an_answer(self) -> bool:

@@ -5,7 +5,14 @@ from typing import Protocol
 from onceonly.message.identity import PartyId
 from onceonly.message.message import Message, RoutingHeader, SchemaLocation, SyncReplyMode
 from onceonly.message.profile import Profile
-from onceonly.message.signals import Acknowledgment, ErrorEntry, ErrorSignal, Inquiry, Signal
+from onceonly.message.signals import (
+    Acknowledgment,
+    ErrorEntry,
+    ErrorSignal,
+    Inquiry,
+    Signal,
+    SoapFault,
+)
 from onceonly.message.word import Word, field
 from onceonly.wire import names
 from onceonly.wire.signature import Signature, UnreadableSignature, Way
@@ -96,6 +103,8 @@ class About(Word):
     """The message that it answers; for a signal, the message that it is about."""
     wants_sync_reply: bool = False
     """Its sender waits for the answer in that of the transport (`ebms-2.0`, SyncReply)."""
+    fault: SoapFault | None = None
+    """What it says instead of a message: a SOAP Fault, which nobody asked for here (`ebms-2.0`)."""
 
 
 def about(document: Document) -> About:
