@@ -26,6 +26,7 @@ from onceonly.wire.registry import (
     find_by_version,
     forget_with,
     has_header_type,
+    header_types,
 )
 from onceonly.wire.signature import DIGESTS, SHA256, Signature, UnreadableSignature
 from onceonly.wire.splitter import PartBegun, PartBytes, PartEnded, PartEvent, Splitter, in_part
@@ -211,7 +212,7 @@ class Assembly:
             raise RemoteError(
                 ErrorCode.MIME_PROBLEM,
                 f"the first part is not the header: it is {quoted(essence)}, expected is"
-                f" {wanted or names.HEADER_TYPE}",
+                f" {wanted or header_types()}",
             )
         start = self._frame.start
         if start is not None and head.content_id != start:

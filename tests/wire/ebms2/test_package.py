@@ -193,6 +193,22 @@ def test_another_media_type_is_no_package(content_type, code):
     assert (error.code, error.fault) == (code, None)
 
 
+def test_what_a_package_may_be_called_is_told_of_every_profile():
+    """A proxy's page comes to a partner of any; a text for one of them sends him astray."""
+    told = refusal(b"<html/>", "text/html").description
+    assert {one.header_type for one in registry.codecs()} == {"application/vnd.eb+xml", "text/xml"}
+    assert "type application/vnd.eb+xml or text/xml, or text/xml alone" in told
+    framed = 'multipart/related; boundary="=_x"'
+    body = b"--=_x\r\nContent-Type: text/html\r\n\r\n<html/>\r\n--=_x--\r\n"
+    assert "expected is application/vnd.eb+xml or text/xml" in refusal(body, framed).description
+
+
+def test_the_type_parameter_may_say_a_charset_too():
+    """The type is what counts of it; the header part says its charset by itself."""
+    content_type = PACKAGE_TYPE.replace('"text/xml"', '"text/xml ; charset=utf-8"')
+    assert decode(sample_body(), content_type).content == decode(sample_body()).content
+
+
 @pytest.mark.statement("E2-37")
 @pytest.mark.parametrize(
     "document", [edited((VALUE, VALUE.replace("po-1", "po-2"))), DOCUMENT], ids=["other", "none"]
