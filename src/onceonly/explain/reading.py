@@ -159,7 +159,7 @@ def _read_document(capture: Capture, limits: Limits) -> Read:
     envelope = None
     if root.tag == SOAP_ROOT and not document.labels:
         # Without payloads the envelope is the whole package.
-        envelope = open_package(_soap_type_of(capture), data, limits)
+        envelope = open_package(soap_type_of(capture), data, limits)
     return Read(parts=parts, root=root, document=document, envelope=envelope, is_type_read=True)
 
 
@@ -172,10 +172,11 @@ def _up_to(most: int, pieces: Iterable[bytes]) -> Iterable[bytes]:
             return
 
 
-def _soap_type_of(capture: Capture) -> str:
-    """What was given, if it is a type of envelopes: it may name the charset."""
+def soap_type_of(capture: Capture) -> str:
+    """What was given; of a bare document that of envelopes, unless its own names a charset."""
     given = capture.content_type.partition(";")[0].strip().lower()
-    return capture.content_type if given == SOAP_TYPE else SOAP_TYPE
+    is_its_own = given == SOAP_TYPE or capture.kind is not Kind.DOCUMENT
+    return capture.content_type if is_its_own else SOAP_TYPE
 
 
 def _declared(version: str | None) -> Profile | None:
@@ -189,7 +190,7 @@ def packed(capture: Capture, document: bytes, limits: Limits) -> Capture | None:
     is no type.
     """
     if SOAP in document[:SOAP_WITHIN].replace(b"\0", b""):
-        content_type = _soap_type_of(capture)
+        content_type = soap_type_of(capture)
         return Capture(kind=Kind.BODY, body=lambda: iter((document,)), content_type=content_type)
     try:
         parameters = parse_media_type(capture.content_type, limits).parameters
