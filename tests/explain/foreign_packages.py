@@ -82,10 +82,13 @@ MESSAGE = f"""<?xml version="1.0" encoding="UTF-8"?>
 # --- Keys ----------------------------------------------------------------------------------------
 
 
-@cache
 def key(name: str = "signer", kind: str = "rsa") -> rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey:
     """A key of that name, the same within a run."""
-    del name
+    return _key(name, kind)
+
+
+@cache
+def _key(_name: str, kind: str) -> rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey:
     if kind == "rsa":
         return rsa.generate_private_key(public_exponent=65537, key_size=2048)
     curve = {"p256": ec.SECP256R1, "p384": ec.SECP384R1, "p521": ec.SECP521R1}[kind]
