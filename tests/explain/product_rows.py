@@ -286,6 +286,18 @@ ENVELOPES = {
         encoding="utf-16",
         frame=Frame(root_type="text/xml"),
     ),
+    "ISO-8859-1": Row(
+        "Käufer".encode("latin-1"),
+        document=MESSAGE.replace('"UTF-8"', '"ISO-8859-1"').replace(">Buyer<", ">Käufer<"),
+        encoding="latin-1",
+        frame=Frame(root_type="text/xml; charset=iso-8859-1"),
+    ),
+    "ISO-8859-1 without charset": Row(
+        "Käufer".encode("latin-1"),
+        document=MESSAGE.replace('"UTF-8"', "'iso-8859-1'").replace(">Buyer<", ">Käufer<"),
+        encoding="latin-1",
+        frame=Frame(root_type="text/xml"),
+    ),
     "byte order mark": Row(b"\xef\xbb\xbf<?xml", document=f"\ufeff{MESSAGE}"),
     "no declaration": Row(b"\r\n\r\n<SOAP", document=MESSAGE.partition("\n")[2]),
     "comments and CDATA": Row(

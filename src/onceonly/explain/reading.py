@@ -135,7 +135,7 @@ def _open_sink(_: PartHead) -> HashSink:
 
 def _find_root(document: bytes, limits: Limits) -> Element | None:
     try:
-        return parse(document, None, limits)
+        return parse(document, None, limits, reads_latin_1=_is_soap(document))
     except RemoteError:
         return None
 
@@ -148,7 +148,8 @@ def _read_document(capture: Capture, limits: Limits) -> Read:
     root: Element | None = None
     try:
         media = parse_media_type(capture.content_type, limits)
-        root = parse(data, media.parameters.get("charset"), limits)
+        charset = media.parameters.get("charset")
+        root = parse(data, charset, limits, reads_latin_1=_is_soap(data))
         declared = _declared(media.parameters.get("version"))
         if root.tag == SOAP_ROOT:
             # Nothing but a SOAP envelope has this root, whatever the capture calls it.
@@ -179,6 +180,10 @@ def soap_type_of(capture: Capture) -> str:
     return capture.content_type if is_its_own else SOAP_TYPE
 
 
+def _is_soap(document: bytes) -> bool:
+    return SOAP in document[:SOAP_WITHIN].replace(b"\0", b"")
+
+
 def _declared(version: str | None) -> Profile | None:
     return None if version is None else profile_of(version)
 
@@ -189,7 +194,7 @@ def packed(capture: Capture, document: bytes, limits: Limits) -> Capture | None:
     As a header part, with the charset and the version of the type that was given; None where that
     is no type.
     """
-    if SOAP in document[:SOAP_WITHIN].replace(b"\0", b""):
+    if _is_soap(document):
         content_type = soap_type_of(capture)
         return Capture(kind=Kind.BODY, body=lambda: iter((document,)), content_type=content_type)
     try:

@@ -27,6 +27,7 @@ from onceonly.wire.registry import (
     forget_with,
     has_header_type,
     header_types,
+    reads_latin_1,
 )
 from onceonly.wire.signature import DIGESTS, SHA256, Signature, UnreadableSignature
 from onceonly.wire.splitter import PartBegun, PartBytes, PartEnded, PartEvent, Splitter, in_part
@@ -306,7 +307,12 @@ class Assembly:
         self._document = header.find(document, self._charset, self._declared, self._limits)
         if self._document is None:
             try:
-                self._root = parse(document, self._charset, self._limits)
+                self._root = parse(
+                    document,
+                    self._charset,
+                    self._limits,
+                    reads_latin_1=reads_latin_1(self._declared),
+                )
             except RemoteError as error:
                 raise self._as_fault(error) from error
             self._document = header.read(self._root, self._declared, self._limits)

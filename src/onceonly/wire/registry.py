@@ -103,6 +103,12 @@ def has_short_way(profile: Profile | None) -> bool:
 
 
 @lru_cache(maxsize=64)
+def reads_latin_1(profile: Profile | None) -> bool:
+    """Whether header documents of this profile may be in ISO-8859-1."""
+    return profile is not None and _codecs[profile].reads_latin_1
+
+
+@lru_cache(maxsize=64)
 def fault_of(profile: Profile | None) -> FaultCode | None:
     """The fault that refuses a package without a readable document, if the form has any."""
     has_faults = profile is not None and _codecs[profile].has_faults
@@ -113,6 +119,7 @@ forget_with(find_by_version.cache_clear)
 forget_with(header_types.cache_clear)
 forget_with(package_types.cache_clear)
 forget_with(has_short_way.cache_clear)
+forget_with(reads_latin_1.cache_clear)
 forget_with(fault_of.cache_clear)
 register(rm2000.CODEC)
 register(rm2001.CODEC)
