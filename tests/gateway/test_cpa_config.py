@@ -14,6 +14,7 @@ from onceonly.message.cpa import (
     MessageIdForm,
     ServiceBinding,
 )
+from onceonly.message.identity import PartyId
 from onceonly.message.instant import from_datetime
 
 HEAD = SMALLEST.partition("[[agreement]]")[0]
@@ -203,3 +204,15 @@ def test_two_agreements_that_no_arrival_could_tell_apart_are_refused(tmp_path, s
     _, reason = refusal(tmp_path, HEAD + EVERY_KEY + SECOND + services)
     assert said in reason
     assert "as 'cpa-ab-1-orders' has" in reason
+
+
+def test_a_party_may_have_blanks_where_headers_can(tmp_path):
+    """`ebms2.md` §2; the headers of the older profiles cannot have such a name."""
+    partner = '{id = "Acme Corp", type = "name"}'
+    text = HEAD + EVERY_KEY.replace('"urn:duns:111111111"', partner)
+    (agreement,) = read(tmp_path, text).agreements
+    assert agreement.their_ids == (PartyId("Acme Corp", "name"),)
+    older = SMALLEST.replace('with    = ["urn:duns:111111111"]', f"with = [{partner}]")
+    assert older != SMALLEST
+    _, reason = refusal(tmp_path, older)
+    assert "'Acme Corp' is not an identifier" in reason

@@ -26,7 +26,6 @@ from onceonly.gateway.surroundings import Surroundings
 from onceonly.gateway.tasks import Tasks
 from onceonly.message.agreement import Agreement
 from onceonly.message.errors import LocalError
-from onceonly.message.message import SyncReplyMode
 from onceonly.message.package import Package
 from onceonly.message.signals import SoapFault
 from onceonly.protocol.events import DeadlineReached, Outcome, Transmission, Transmitted
@@ -290,9 +289,7 @@ class Desk(Office):
             package, payloads = read_package(self.snapshot(), departure.message_id)
         agreement, message_id = departure.agreement, departure.message_id
         endpoint = endpoint_of(agreement, departure.attempt)
-        may_answer = agreement.profile.reads_every_answer
-        may_answer = may_answer or agreement.terms.sync_reply_mode is not SyncReplyMode.NONE
-        reply = Heard() if may_answer else None
+        reply = Heard() if agreement.reads_answers else None
         take = None if reply is None else reply.take
         try:
             transmission = await self._send(

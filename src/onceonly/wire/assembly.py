@@ -26,6 +26,8 @@ from onceonly.wire.registry import (
     find_by_version,
     forget_with,
     has_header_type,
+    header_types,
+    reads_latin_1,
 )
 from onceonly.wire.signature import Digest, Signature, UnreadableSignature, Way
 from onceonly.wire.splitter import PartBegun, PartBytes, PartEnded, PartEvent, Splitter, in_part
@@ -207,7 +209,7 @@ class Assembly:
             raise RemoteError(
                 ErrorCode.MIME_PROBLEM,
                 f"the first part is not the header: it is {quoted(essence)}, expected is"
-                f" {wanted or names.HEADER_TYPE}",
+                f" {wanted or header_types()}",
             )
         start = self._frame.start
         if start is not None and head.content_id != start:
@@ -300,7 +302,12 @@ class Assembly:
         self._document = header.find(document, self._charset, self._declared, self._limits)
         if self._document is None:
             try:
-                self._root = parse(document, self._charset, self._limits)
+                self._root = parse(
+                    document,
+                    self._charset,
+                    self._limits,
+                    reads_latin_1=reads_latin_1(self._declared),
+                )
             except RemoteError as error:
                 raise self._as_fault(error) from error
             self._document = header.read(self._root, self._declared, self._limits)

@@ -148,7 +148,9 @@ def find_fault(content_type: str, body: bytes, limits: Limits = DEFAULT) -> Soap
         codec = None if profile is None else codec_of(profile)
         if codec is None or codec.find_fault is None:
             return None
-        return codec.find_fault(parse(body, media_type.parameters.get("charset"), limits))
+        charset = media_type.parameters.get("charset")
+        root = parse(body, charset, limits, reads_latin_1=codec.reads_latin_1)
+        return codec.find_fault(root)
     except RemoteError:
         return None
 

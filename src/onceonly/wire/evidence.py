@@ -29,7 +29,7 @@ def forms_in(envelope: Envelope, signature: Signature) -> Forms:
     """What the signature of a package that was read must fit. Raises `RemoteError`."""
     root = envelope.root
     if root is None:
-        root = parse(envelope.header, None, DEFAULT)
+        root = parse(envelope.header, None, DEFAULT, reads_latin_1=True)
     return forms_of(envelope.header, root, signature)
 
 
@@ -51,7 +51,7 @@ def references_of(
     The References of its signature; without one those that the receiver computes over the same
     things. Raises `RemoteError` for a document that is not ours.
     """
-    signature = read_signature(parse(document, None, DEFAULT))
+    signature = read_signature(parse(document, None, DEFAULT, reads_latin_1=True))
     if signature is None:
         return references_over(document, payloads, profile)
     return tuple(
@@ -71,7 +71,7 @@ def references_over(
 
 def find_signer_of(document: bytes) -> str | None:
     """Fingerprint of the certificate in the signature of a document of ours; None without one."""
-    signature = read_signature(parse(document, None, DEFAULT))
+    signature = read_signature(parse(document, None, DEFAULT, reads_latin_1=True))
     return None if signature is None else sha256(signature.certificates[0]).hexdigest()
 
 
@@ -98,7 +98,7 @@ def examine(document: bytes) -> Examined:
     Payloads are not at hand: their digests are in the references. Raises `RemoteError` for a
     document that is no envelope.
     """
-    root = parse(document, None, DEFAULT)
+    root = parse(document, None, DEFAULT, reads_latin_1=True)
     content = codec_of(Profile.EBMS_2_0).read(root, DEFAULT).content
     element = content.element if isinstance(content, Acknowledgment) else None
     if isinstance(content, Message):

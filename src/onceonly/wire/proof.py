@@ -55,6 +55,7 @@ RSA: Final = {
 ECDSA: Final = {f"{_MORE}ecdsa-{name}": name for name in ("sha256", "sha384", "sha512")}
 
 PrivateKey = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
+PublicKey = rsa.RSAPublicKey | ec.EllipticCurvePublicKey
 
 
 def signer_of(key: PrivateKey, certificate: x509.Certificate, method: str) -> Signer:
@@ -119,6 +120,11 @@ def check_value(certificate: bytes, signature: Signature, signed_info: bytes) ->
         key = x509.load_der_x509_certificate(certificate).public_key()
     except (ValueError, UnsupportedAlgorithm) as error:
         raise refused("the certificate cannot be read") from error
+    check_value_by(key, signature, signed_info)
+
+
+def check_value_by(key: object, signature: Signature, signed_info: bytes) -> None:
+    """Raise `RemoteError` (SecurityFailure) unless the holder of this public key signed."""
     trouble = _trouble_with(key, signature.method)
     if trouble is not None:
         raise refused(trouble)

@@ -70,6 +70,11 @@ _XPATH_PATH: Final = (
 )
 _PREFIX_LIST: Final = f"{{{EXCLUSIVE}}}InclusiveNamespaces"
 
+_OBJECT: Final = f"{{{NAMESPACE}}}Object"
+_CHILDREN: Final = ("SignedInfo", "SignatureValue", "KeyInfo")
+_REQUIRED: Final = 2
+"""Of the children; KeyInfo may be missing."""
+
 _HOP_ACTORS: Final = frozenset({Actor.NEXT_MSH.value, NEXT_ACTOR})
 _CONDITION: Final = (
     r"ancestor-or-self\s*::\s*node\s*\(\s*\)\s*\[\s*@\s*{prefix}:actor\s*=\s*"
@@ -77,13 +82,15 @@ _CONDITION: Final = (
 )
 _FILTER: Final = re.compile(
     r"\s*not\s*\(\s*"
-    + _CONDITION.format(prefix=r"(?P<prefix>[A-Za-z_][A-Za-z0-9_.\-]*)", quote="q1", actor="one")
+    + _CONDITION.format(prefix=r"(?P<prefix>[^\s:@()\[\]\"']+)", quote="q1", actor="one")
     + r"\s*\|\s*"
     + _CONDITION.format(prefix="(?P=prefix)", quote="q2", actor="other")
     + r"\s*\)\s*",
     re.ASCII,
 )
-"""The filter of the standard (§4.1.3), with blanks wherever XPath allows them."""
+"""The filter of the standard (§4.1.3), with blanks wherever XPath allows them.
+
+Whether its prefix is one, is shown by its being bound to SOAP (`forms_of`)."""
 
 
 Way = str | tuple[str, Method]
@@ -199,7 +206,7 @@ def read_signature(root: Element) -> Signature | None:
         raise refused(
             f"the envelope has {len(found)} Signatures; expected is one, a child of the Header"
         )
-    children = _children(found[0], ("SignedInfo", "SignatureValue", "KeyInfo"), required=2)
+    children = _children(found[0])
     signed_info = children["SignedInfo"]
     parts = list(signed_info)
     if len(parts) < 3 or [one.tag for one in parts[:2]] != [
@@ -226,13 +233,19 @@ def read_signature(root: Element) -> Signature | None:
     )
 
 
-def _children(element: Element, order: Sequence[str], *, required: int) -> dict[str, Element]:
-    """The children, which are these in this order; those after the required ones may be missing."""
+def _children(element: Element) -> dict[str, Element]:
+    """The children that count, by name; the last may be missing.
+
+    Objects after them are left alone, as properties that some products write there: no Reference
+    may name them, so that nothing depends on what they say.
+    """
     tags = [one.tag for one in element]
-    wanted = [f"{{{NAMESPACE}}}{name}" for name in order]
-    if not required <= len(tags) <= len(wanted) or tags != wanted[: len(tags)]:
-        raise refused(f"{element.tag.rpartition('}')[2]} is not {', '.join(order)} in this order")
-    return dict(zip(order, element, strict=False))
+    while tags and tags[-1] == _OBJECT:
+        tags.pop()
+    wanted = [f"{{{NAMESPACE}}}{name}" for name in _CHILDREN]
+    if not _REQUIRED <= len(tags) <= len(wanted) or tags != wanted[: len(tags)]:
+        raise refused(f"Signature is not {', '.join(_CHILDREN)} and then Objects, in this order")
+    return dict(zip(_CHILDREN, list(element)[: len(tags)], strict=False))
 
 
 _Read = tuple[Digest, Method, str | None]
@@ -415,7 +428,8 @@ def forms_of(document: bytes, root: Element, signature: Signature) -> Forms:
             View(Method(), (*SIGNED_INFO_PATH, f"{{{NAMESPACE}}}Reference")),
         ),
     )
-    elements = root.iterfind(f".//{SIGNED_INFO_PATH[-1]}/{{{NAMESPACE}}}Reference")
+    # By its whole path, since an Object may hold anything.
+    elements = root.iterfind("/".join((*SIGNED_INFO_PATH[1:], f"{{{NAMESPACE}}}Reference")))
     references = tuple(
         reference_of(element, text.decode()) for element, text in zip(elements, texts, strict=True)
     )
