@@ -18,6 +18,7 @@ from peer_ebms2 import (
     acknowledgment,
     read,
     with_peer,
+    with_two_peers,
 )
 from two_parties import submit
 
@@ -137,6 +138,22 @@ async def test_s3_s5_nobody_speaks_for_another_partner(tmp_path, is_riding):
             assert gateway.rows(Event.SECURITY_EVENT)
         assert gateway.state_of(victim) == "sending"
         assert gateway.inbox_ids() == []
+
+
+@pytest.mark.statement("E2-80")
+@pytest.mark.parametrize("ref", ["", N])
+async def test_s3_a_partner_acknowledges_no_message_to_another_one(tmp_path, ref):
+    """Its own message is stored; what rides on it changes nothing, and is an alarm."""
+    async with with_two_peers(tmp_path) as (gateway, peer, other):
+        victim = await submit(gateway, peer.party, **ORDERING)
+        await peer.hear("NewOrder")
+        await other.say_business(M, ref=ref, blocks=ACK_REQUESTED + acknowledgment(victim))
+        await gateway.until_handed_over(M)
+        assert gateway.state_of(victim) == "sending"
+        (orphan,) = gateway.rows(Event.ORPHAN_ACK_RECEIVED)
+        (alarm,) = gateway.rows(Event.SECURITY_EVENT)
+        assert orphan.message_id == alarm.message_id == victim
+        assert M in alarm.reason
 
 
 async def test_s4_addresses_come_from_agreements_alone(tmp_path):
