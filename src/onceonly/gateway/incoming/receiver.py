@@ -9,7 +9,6 @@ from typing import Any
 
 from onceonly.gateway.bugs import Bugs
 from onceonly.gateway.desk import Desk
-from onceonly.gateway.error_posts import ErrorPosts
 from onceonly.gateway.incoming.arrivals import Arrivals
 from onceonly.gateway.incoming.doorstep import DOORSTEP_PIECE_BYTES, Doorstep, Place
 from onceonly.gateway.incoming.errors import Errors
@@ -19,6 +18,7 @@ from onceonly.gateway.incoming.inquiries import Inquiries
 from onceonly.gateway.incoming.signatures import Signatures, references_for, what_happened
 from onceonly.gateway.incoming.validation import Validation
 from onceonly.gateway.payloads import keep
+from onceonly.gateway.ration import Rations
 from onceonly.gateway.refusals import STRANGERS, Refusals
 from onceonly.gateway.relaying.relay import Relay
 from onceonly.gateway.tasks import Tasks
@@ -92,7 +92,7 @@ class Receiver:
         relay: Relay,
         errors: Errors,
         refusals: Refusals,
-        error_posts: ErrorPosts,
+        error_posts: Rations,
         doorstep: Doorstep,
         bugs: Bugs,
         payload_bytes_max: int,
