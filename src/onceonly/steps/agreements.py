@@ -329,12 +329,13 @@ def _check_times(message: Message, routing: Sequence[RoutingHeader], terms: Deli
 
 def _terms_of(message: Message, hop: RoutingHeader | None, agreement: Agreement) -> DeliveryTerms:
     agreed = agreement.terms
+    # First, since a header that asks the next MSH alone does not lack an AckRequested (IR-07).
+    _check_next(message, agreement)
     semantics = _semantics_of(message, agreement)
     if not agreement.profile.header_has_parameters:
         return agreed if semantics is agreed.semantics else changed(agreed, semantics=semantics)
     _check_order(message, agreement)
     ack_requested = _ack_requested_of(message, hop) or AckRequested.NONE
-    _check_next(message, agreement)
     if ack_requested is AckRequested.SIGNED:
         _refuse_unsignable(agreement)
     if agreement.profile.has_signatures and agreement.cpa.check_header is CheckHeader.STRICT:

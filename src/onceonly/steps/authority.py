@@ -101,7 +101,7 @@ def speaks_of_its_exchange(caller: Caller, content: Content) -> bool:
     if isinstance(content, Acknowledgment | ErrorSignal):
         return content.header.ref_to_message_id == answered.message_id
     if isinstance(content, Message):
-        return content.ref_to_message_id == answered.message_id
+        return content.answered_id == answered.message_id
     if isinstance(content, Report):
         return content.header.ref_to_message_id == answered.message_id
     return False
