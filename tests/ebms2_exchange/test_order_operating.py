@@ -155,15 +155,15 @@ async def test_a_settled_doubt_needs_no_name(tmp_path):
         assert await asked(gateway, peer, "reset", "c-1") == [doubtful]
 
 
-async def blocked_by_what_is_forgotten(gateway, peer) -> str:
-    """A message blocks conversation c-1, was settled, and a purge has forgotten it."""
+async def blocked_through_a_purge(gateway, peer) -> str:
+    """A message blocks conversation c-1, was settled, and a purge has left it there."""
     peer.answer(UNAVAILABLE)
     blocks = await send(gateway, peer)
     await gateway.until_state(blocks, "in_doubt")
     said_so = {"as": "delivered", "reason": "they see it"}
     await gateway.call("POST", f"/v1/messages/{blocks}/settle", json=said_so)
     transaction = gateway.store.begin()
-    assert transaction.purge_outbound("cpa-ab-1", 1 << 60, 10) == 1
+    assert transaction.purge_outbound("cpa-ab-1", 1 << 60, 10) == 0
     gateway.store.commit()
     peer.answer(None)
     while peer.has_unheard():
@@ -173,10 +173,10 @@ async def blocked_by_what_is_forgotten(gateway, peer) -> str:
 
 @pytest.mark.statement("E2-106")
 @pytest.mark.parametrize("waits", [True, False])
-async def test_a_conversation_that_a_forgotten_message_blocks_is_reset(tmp_path, waits):
-    """Only by an operator: a new message waits, since nobody knows what the partner has (R-34)."""
+async def test_a_purge_leaves_the_message_that_blocks_until_the_reset(tmp_path, waits):
+    """Only an operator resets: a new message waits, and the incident names what it waits for."""
     async with with_peer(tmp_path, **BRIEFLY) as (gateway, peer):
-        blocks = await blocked_by_what_is_forgotten(gateway, peer)
+        blocks = await blocked_through_a_purge(gateway, peer)
         if waits:
             following = await send(gateway, peer)
             assert gateway.state_of(following) == "queued"
@@ -190,14 +190,6 @@ async def test_a_conversation_that_a_forgotten_message_blocks_is_reset(tmp_path,
         [row] = gateway.rows(Event.CONVERSATION_RESET)
         assert (row.conversation_id, row.reason) == ("c-1", WHY["reason"])
         assert not gateway.store.snapshot().list_incidents(is_open=True)
-
-
-async def test_a_forgotten_message_is_not_reset_where_no_order_is_agreed(tmp_path):
-    """There is nothing to go on with."""
-    async with with_peer(tmp_path, **BRIEFLY) as (gateway, peer):
-        await blocked_by_what_is_forgotten(gateway, peer)
-        await restarted_with(gateway, "NotGuaranteed")
-        assert await asked(gateway, peer, "reset", "c-1") == "NotBlocked"
 
 
 @pytest.mark.parametrize("is_live", [True, False], ids=["reload", "start"])

@@ -7,9 +7,8 @@ event of it a change of a message is. `turn` passes on what follows for messages
 from collections.abc import Sequence
 
 from onceonly.message.agreement import Agreement
-from onceonly.message.errors import LocalError
 from onceonly.message.event import Direction
-from onceonly.message.identity import ConversationKey, MessageKey, Pair
+from onceonly.message.identity import ConversationKey, MessageKey
 from onceonly.message.instant import US_PER_S
 from onceonly.message.message import Message, MessageOrder
 from onceonly.message.terms import DeliveryTerms
@@ -26,8 +25,6 @@ from onceonly.protocol.ordering import (
     MessageWaits,
     MessageWithdrawn,
     OrderEvent,
-    OrderStatus,
-    ResetRequested,
     SendingOrder,
     TellBlocked,
     TellOpen,
@@ -99,32 +96,6 @@ def free_unordered(txn: Transaction, ground: Ground) -> int:
     return freed
 
 
-def reset_forgotten(
-    txn: Transaction, ground: Ground, conversation: ConversationKey, event: ResetRequested
-) -> Sequence[OrderWork]:
-    """Reset a conversation that a message blocks which a purge has forgotten since.
-
-    Nothing is known of that message any more, so no doubt is left to settle. Raises `LocalError`
-    (NotBlocked) if no order is agreed there any more.
-    """
-    waiting = txn.find_next_in_order(conversation)
-    if waiting is not None:
-        return [OrderWork(waiting, event)]
-    agreements = (
-        one
-        for one in ground.house.agreements
-        if is_ordered(one) and Pair(one.our_party, one.their_party) == conversation.pair
-    )
-    agreement = next(agreements, None)
-    if agreement is None:
-        text = f"no agreement with {conversation.pair.to_party!r} has an order any more"
-        raise LocalError("NotBlocked", text)
-    found = Conversations(txn, ground)
-    found.reset(conversation, event, agreement)
-    found.write()
-    return []
-
-
 def _numbers_last_s(terms: DeliveryTerms) -> int:
     """How long after a number was given the next one may follow it.
 
@@ -173,23 +144,13 @@ class Conversations:
         While no order was agreed, nobody told it. Only whoever comes to wait asks, so that messages
         without an order need no look at conversations.
         """
-        state = self._state(conversation)
-        in_turn = state.in_turn
+        in_turn = self._state(conversation).in_turn
         if in_turn is None:
             return ()
         entry = self._txn.find_outbound(in_turn)
-        if entry is None and state.status is OrderStatus.BLOCKED:
-            return ()  # Whether the partner has it, nobody knows: an operator resets (R-34).
         # What is forgotten by now had ended, and its PersistDuration is over.
         end = MessageArrived(in_turn) if entry is None else _end_of(in_turn, entry.state)
         return () if end is None else self._step(conversation, end, agreement)
-
-    def reset(
-        self, conversation: ConversationKey, event: ResetRequested, agreement: Agreement
-    ) -> None:
-        """Reset a conversation in which no message waits."""
-        gone = self._step(conversation, event, agreement)
-        assert not gone, "no message waits for its turn"
 
     def has_turn(self, message_id: str) -> bool:
         """Whether it is the turn of the message in its conversation."""

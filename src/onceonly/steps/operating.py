@@ -14,7 +14,6 @@ from onceonly.protocol.events import Cancelled, Settled, Settlement
 from onceonly.protocol.ordering import OrderStatus, ResetRequested, SendingOrder
 from onceonly.protocol.recovering import CancelWanted, StatusWanted
 from onceonly.protocol.sending import Exposure, OutboundStatus, can_be_sent_again, was_parked
-from onceonly.steps import conversations
 from onceonly.steps.again import (
     check_way_on,
     goes_again_itself,
@@ -168,12 +167,9 @@ def reset_order(
     name = state.in_turn
     if state.status is not OrderStatus.BLOCKED or name is None:
         raise LocalError("NotBlocked", _why_not_blocked(conversation, state))
-    event = ResetRequested(actor, reason)
-    if txn.find_outbound(name) is None:
-        return conversations.reset_forgotten(txn, ground, conversation, event)
     entry = _found(txn, name)
     _check_agreed(ground, entry, "NotBlocked")
-    reset = OrderWork(name, event)
+    reset = OrderWork(name, ResetRequested(actor, reason))
     if entry.state.status is not OutboundStatus.IN_DOUBT:
         return [reset]
     if anyway != name:
