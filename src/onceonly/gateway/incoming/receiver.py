@@ -439,7 +439,7 @@ class Receiver:
         [limits] say (R-45).
         """
         if about is not None and about.fault is not None:
-            return await self._take_fault(about.fault, request)
+            return await self._take_fault(about.fault, error, request)
         row = changed(
             self._desk.about_gateway(*what_happened(error)),
             direction=Direction.IN,
@@ -477,13 +477,15 @@ class Receiver:
             return fault
         return await self._tell(error, about, agreement, caller)
 
-    async def _take_fault(self, fault: SoapFault, request: Request) -> TransportAnswer:
+    async def _take_fault(
+        self, fault: SoapFault, error: RemoteError, request: Request
+    ) -> TransportAnswer:
         """Note a fault that came by itself: it names no message, and is never answered (R-36)."""
         said = f"by itself, so that it is about no known message: {words_of(fault)}"
         row = self._desk.about_gateway(Event.FAULT_RECEIVED, said)
         row = changed(row, endpoint=request.peer, transport=request.transport)
         await self._refusals.write(changed(row, direction=Direction.OUT))
-        return TAKEN
+        return changed(TAKEN, error=error.code.value, reason=error.description)
 
     async def _tell(
         self,
