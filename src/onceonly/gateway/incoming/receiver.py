@@ -16,7 +16,7 @@ from onceonly.gateway.incoming.errors import Errors, awaits_error, find_fault_an
 from onceonly.gateway.incoming.excess import limits_of, refuse_announced_excess, refuse_excess
 from onceonly.gateway.incoming.handovers import HandOvers
 from onceonly.gateway.incoming.inquiries import Inquiries
-from onceonly.gateway.incoming.repeated_mails import RepeatedMail, RepeatedMails
+from onceonly.gateway.incoming.repeated_mails import REPEATED_MAIL, RepeatedMail, RepeatedMails
 from onceonly.gateway.incoming.signatures import Signatures, references_for, what_happened
 from onceonly.gateway.incoming.validation import Validation
 from onceonly.gateway.payloads import keep
@@ -67,7 +67,6 @@ from onceonly.steps.verdicts import (
 from onceonly.store.contract.conditions import StoreExhausted, StoreFull
 from onceonly.store.contract.entries import StoredPayload
 from onceonly.store.spool import Sink, Spool
-from onceonly.transport.mail.reply import REPEATED_MAIL
 from onceonly.transport.transport import Answer as TransportAnswer
 from onceonly.transport.transport import Request, TransferBroken
 from onceonly.wire import names
