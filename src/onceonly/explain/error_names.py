@@ -99,7 +99,6 @@ _MAIL: Final = {
     ),
     "NoSuchMailbox": "no mailbox of this gateway has the address",
     "BadAddress": "the address is malformed",
-    "RepeatedMail": "the mail itself came before, with this Message-ID; this copy was dropped",
 }
 _ENVELOPE: Final = "ours: a value that cannot be written on the wire; the text names it"
 _COMMANDS: Final = {
@@ -224,9 +223,9 @@ def _all() -> Iterator[ErrorName]:
     for answer in _answers(mail_replies):
         name = answer.error or ""
         to_do = "nothing: the mail is tried again" if answer.status_code < 500 else "the sender's"
-        if answer.status_code < 400:
-            to_do = "nothing"
         yield _named(name, Place.MAIL, answer.status_code, _MAIL[name], to_do)
+    said = "the mail itself came before, with the same Message-ID; this copy was dropped"
+    yield _named("RepeatedMail", Place.MAIL, 250, said, "nothing")
     for name, (meaning, to_do) in _COMMANDS.items():
         yield _named(name, Place.COMMAND, None, meaning, to_do)
 

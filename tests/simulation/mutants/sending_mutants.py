@@ -170,7 +170,7 @@ WAITS = (
         take = None if reply is None else reply.take
         try:
             transmission = await self._send(
-                agreement, endpoint, message_id, package, payloads, take
+                agreement, departure.attempt, message_id, package, payloads, take
             )
         except StoreFull as full:
             # A payload could not be read for now; it is not known whether bytes left.
@@ -188,7 +188,7 @@ WAITS = (
         take = None if reply is None else reply.take
         try:
             transmission = await self._send(
-                agreement, endpoint, message_id, package, payloads, take
+                agreement, departure.attempt, message_id, package, payloads, take
             )
         except StoreFull as full:
             # A payload could not be read for now; it is not known whether bytes left.

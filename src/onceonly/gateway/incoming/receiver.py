@@ -15,7 +15,7 @@ from onceonly.gateway.incoming.errors import Errors, awaits_error, find_fault_an
 from onceonly.gateway.incoming.excess import limits_of, refuse_announced_excess, refuse_excess
 from onceonly.gateway.incoming.handovers import HandOvers
 from onceonly.gateway.incoming.inquiries import Inquiries
-from onceonly.gateway.incoming.repeated_mails import RepeatedMail, RepeatedMails
+from onceonly.gateway.incoming.repeated_mails import REPEATED_MAIL, RepeatedMail, RepeatedMails
 from onceonly.gateway.incoming.signatures import Signatures, references_for, what_happened
 from onceonly.gateway.incoming.validation import Validation
 from onceonly.gateway.payloads import keep
@@ -68,7 +68,6 @@ from onceonly.steps.verdicts import (
 from onceonly.store.contract.conditions import StoreExhausted, StoreFull
 from onceonly.store.contract.entries import StoredPayload
 from onceonly.store.spool import Sink, Spool
-from onceonly.transport.mail.reply import REPEATED_MAIL
 from onceonly.transport.transport import Answer as TransportAnswer
 from onceonly.transport.transport import Request, TransferBroken
 from onceonly.wire import names
@@ -444,7 +443,7 @@ class Receiver:
         [limits] say (R-45).
         """
         if about is not None and about.fault is not None:
-            return await self._take_fault(about.fault, request)
+            return await self._take_fault(about.fault, error, request)
         row = changed(
             self._desk.about_gateway(*what_happened(error)),
             direction=Direction.IN,
@@ -482,13 +481,15 @@ class Receiver:
             return fault
         return await self._tell(error, about, agreement, caller)
 
-    async def _take_fault(self, fault: SoapFault, request: Request) -> TransportAnswer:
+    async def _take_fault(
+        self, fault: SoapFault, error: RemoteError, request: Request
+    ) -> TransportAnswer:
         """Note a fault that came by itself: it names no message, and is never answered (R-36)."""
         said = f"by itself, so that it is about no known message: {words_of(fault)}"
         row = self._desk.about_gateway(Event.FAULT_RECEIVED, said)
         row = changed(row, endpoint=request.peer, transport=request.transport)
         await self._refusals.write(changed(row, direction=Direction.OUT))
-        return TAKEN
+        return changed(TAKEN, error=error.code.value, reason=error.description)
 
     async def _tell(
         self,

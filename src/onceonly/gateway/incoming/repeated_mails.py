@@ -27,7 +27,6 @@ from onceonly.message.event import Direction, Event
 from onceonly.message.instant import NS_PER_S
 from onceonly.message.word import changed
 from onceonly.steps.mails import COPIES_COME_FOR_S
-from onceonly.transport.mail.reply import REPEATED_MAIL
 from onceonly.transport.transport import Answer, Request
 from onceonly.wire.envelope import find_declared_profile
 
@@ -43,6 +42,10 @@ Reception = Callable[[AsyncIterator[bytes]], Awaitable[Answer]]
 
 class RepeatedMail(Exception):  # noqa: N818 - because it names what the mail is
     """At the end of its body a mail turned out to be a copy of one that was taken."""
+
+
+REPEATED_MAIL: Final = Answer(204, "RepeatedMail")
+"""What is answered to a copy: accepted, so that no mail system brings it again."""
 
 
 class RepeatedMails:

@@ -25,7 +25,6 @@ CLOSING: Final = Answer(421, "Closing")
 TLS_FIRST: Final = Answer(554, "CommandBehindStartTls")
 NOT_HERE: Final = Answer(550, "NoSuchMailbox")
 BAD_ADDRESS: Final = Answer(553, "BadAddress")
-REPEATED_MAIL: Final = Answer(250, "RepeatedMail")
 
 _ENHANCED: Final = {
     250: "2.0.0",
