@@ -9,12 +9,14 @@ import re
 import shutil
 import subprocess
 from base64 import b64encode
+from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 from captures import explained
+from click.testing import CliRunner
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, pkcs12
 from foreign_packages import (
     ACK_REQUESTED,
@@ -48,6 +50,7 @@ from product_rows import (
     plain_mail,
 )
 
+from onceonly.cli.main import cli
 from onceonly.explain.explaining import read_beside
 from onceonly.explain.explanation import CaptureVerdict, CheckResult, Explanation
 from onceonly.gateway.config import Configuration, read_configuration
@@ -168,6 +171,52 @@ def test_why_a_signature_of_another_shape_is_refused_is_told(tmp_path):
     assert failed(found) == ["signature"]
     assert found.answer is not None
     assert any("expected is the filter" in (one.remark or "") for one in found.answer.checks)
+
+
+# --- Old captures --------------------------------------------------------------------------------
+
+
+LATER = datetime(2030, 1, 1, tzinfo=UTC)
+
+
+def test_of_two_certificates_of_one_key_the_one_that_was_valid_counts(tmp_path):
+    """A renewed certificate often has the old key, and both are pinned."""
+    configured(tmp_path)
+    renewed = pem(certificate(from_at=LATER))
+    path = tmp_path / "gateway.toml"
+    text = path.read_text("utf-8").replace('["partner.pem"]', '["renewed.pem", "partner.pem"]')
+    path.write_text(text, "utf-8")
+    (tmp_path / "renewed.pem").write_text(renewed, "utf-8")
+    found = explained(capture_of(Row()), read_configuration(path), at=RECEIVED_AT)
+    assert found.verdict is CaptureVerdict.ACCEPTED
+    (tmp_path / "partner.pem").write_text(pem(certificate("other")), "utf-8")
+    found = explained(capture_of(Row()), read_configuration(path), at=RECEIVED_AT)
+    assert failed(found) == ["validity"]
+
+
+@pytest.mark.parametrize(
+    ("edit", "words", "code", "verdict"),
+    [
+        (None, (), 14, "its digests and its signature are right"),
+        (None, ("--certificates-at", "2031-01-01"), 0, "as --certificates-at says"),
+        (None, ("--certificates-at", "2029-01-01"), 14, "was not valid"),
+        (("conv-1", "conv-2"), (), 8, "it would be refused"),
+        (("conv-1", "conv-2"), ("--certificates-at", "2031-01-01"), 8, "it would be refused"),
+    ],
+    ids=["too early", "as of later", "as of earlier", "changed", "changed, as of later"],
+)
+def test_an_exit_code_says_that_only_the_time_of_the_certificate_is_wrong(
+    edit, words, code, verdict, tmp_path
+):
+    """Under a certificate that began after the Timestamp, as in an old capture."""
+    configured(tmp_path)
+    (tmp_path / "partner.pem").write_text(pem(certificate(from_at=LATER)), "utf-8")
+    (tmp_path / "it.http").write_bytes(capture_of(Row(), edit=edit))
+    files = (str(tmp_path / "it.http"), "-c", str(tmp_path / "gateway.toml"))
+    at = ("--at", "2026-01-31T12:00:05Z")
+    said = CliRunner().invoke(cli, ["package", "explain", *files, *at, *words])
+    assert said.exit_code == code, said.output
+    assert verdict in said.stdout.splitlines()[-1]
 
 
 # --- Signals -------------------------------------------------------------------------------------
