@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bench.bodies import bodies
 from bench.processes import END_S, cpu_s_of
-from bench.workload import Case, configurations, messages_of, sellers_of
+from bench.workload import Case, messages_of, sellers_of, write_configurations
 from onceonly.gateway.config import read_configuration
 
 READY_S = 60
@@ -118,10 +118,7 @@ async def submit_all(address: tuple[str, int], to: str, count: int, all_: Iterat
 
 def measure(directory: Path, case: Case) -> dict[str, float]:
     """Messages per second and processor time of both gateways; not that of the applications."""
-    paths = {}
-    for side, text in configurations(case).items():
-        paths[side] = directory / f"{side}.toml"
-        paths[side].write_text(text)
+    paths = write_configurations(directory, case)
     receiver, sender = Served(paths["receiver"]), Served(paths["sender"])
     try:
         return asyncio.run(_measured(receiver, sender, case))
