@@ -174,13 +174,13 @@ def summary(name: str, measured: dict[str, list[Figures]], counts: Figures) -> F
         case["cpu_ratio_beside"] = round(median(one / other for one, other in costs), 3)
         case["cpu_us_more"] = round(median(one - other for one, other in costs))
     print(
-        f"{name:30} {case['rate']:>7}/s  floor {case['floor']:>7}/s  ratio {case['ratio']:.3f} "
+        f"{name:34} {case['rate']:>7}/s  floor {case['floor']:>7}/s  ratio {case['ratio']:.3f} "
         f"({case['ratio_min']:.3f}-{case['ratio_max']:.3f})  CPU {case['cpu_us_per_message']} us "
         f"per message (floor {case['floor_cpu_us_per_message']})"
     )
     if "beside" in case:
         print(
-            f"{'':30} beside {beside}: {case['ratio_beside']:.2f} of its rate, "
+            f"{'':34} beside {beside}: {case['ratio_beside']:.2f} of its rate, "
             f"{case['cpu_ratio_beside']:.2f} of its CPU, which is {case['cpu_us_more']:+} us"
         )
     return case
@@ -197,7 +197,7 @@ def peer_summary(name: str, measured: dict[str, list[Figures]], names: list[str]
         },
     }
     print(
-        f"{name:30} {peer['rate']:>7}/s  CPU {peer['cpu_us_per_message']} us per message; of it "
+        f"{name:34} {peer['rate']:>7}/s  CPU {peer['cpu_us_per_message']} us per message; of it "
         + ", ".join(f"{case} {ratio:.2f}" for case, ratio in peer["ratios"].items())
     )
     return peer
