@@ -34,7 +34,12 @@ def make_signers(ours: Site, theirs: Site) -> dict[str, str]:
 
     Returns the fingerprint of each certificate, the SHA-256 of its DER, by the site's name.
     """
-    certificates = {site.name: _make(site) for site in (ours, theirs)}
+    certificates = {
+        site.name: make_signer(
+            site.key, site.certificate_of(site.name), f"{site.name} of a demonstration"
+        )
+        for site in (ours, theirs)
+    }
     for site, partner in ((ours, theirs), (theirs, ours)):
         site.certificate_of(partner.name).write_bytes(
             certificates[partner.name].public_bytes(Encoding.PEM)
@@ -42,12 +47,13 @@ def make_signers(ours: Site, theirs: Site) -> dict[str, str]:
     return {name: one.fingerprint(hashes.SHA256()).hex() for name, one in certificates.items()}
 
 
-def _make(site: Site) -> x509.Certificate:
+def make_signer(key_file: Path, certificate_file: Path, name: str) -> x509.Certificate:
+    """Write a key, which only its owner may read, and a certificate for it, signed by itself."""
     key = rsa.generate_private_key(public_exponent=65537, key_size=_BITS)
     secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    _write_secret(site.key, secret)
-    certificate = _signed_by_itself(key, f"{site.name} of a demonstration")
-    site.certificate_of(site.name).write_bytes(certificate.public_bytes(Encoding.PEM))
+    _write_secret(key_file, secret)
+    certificate = _signed_by_itself(key, name)
+    certificate_file.write_bytes(certificate.public_bytes(Encoding.PEM))
     return certificate
 
 

@@ -19,8 +19,7 @@ from onceonly.wire.canonical import (
     Attributes,
     Method,
     View,
-    canonical_forms,
-    scopes_of,
+    forms_and_scopes,
 )
 from onceonly.wire.names import CONTENT_ID_SCHEME
 from onceonly.wire.soap import NAMESPACE as SOAP
@@ -414,20 +413,21 @@ def forms_of(document: bytes, root: Element, signature: Signature) -> Forms:
     methods = (signature.canonicalization, signature.envelope_method)
     if any(method.with_comments for method in methods) and b"<!--" in plain_text(document):
         raise refused("comments are signed; expected is an envelope without them (§9.3)")
-    if signature.filter_prefix is not None:
-        (scope,) = scopes_of(document, _XPATH_PATH)
-        if scope.get(signature.filter_prefix) != SOAP:
-            raise refused(
-                f"the filter's prefix {quoted(signature.filter_prefix)} is not bound to SOAP 1.1"
-            )
-    (envelope,), (info,), texts = canonical_forms(
+    ((envelope,), (info,), texts), scopes = forms_and_scopes(
         document,
         (
             covered(signature.envelope_method, is_filtered=signature.filter_prefix is not None),
             View(signature.canonicalization, SIGNED_INFO_PATH),
             View(Method(), (*SIGNED_INFO_PATH, f"{{{NAMESPACE}}}Reference")),
         ),
+        _XPATH_PATH,
     )
+    if signature.filter_prefix is not None:
+        (scope,) = scopes
+        if scope.get(signature.filter_prefix) != SOAP:
+            raise refused(
+                f"the filter's prefix {quoted(signature.filter_prefix)} is not bound to SOAP 1.1"
+            )
     # By its whole path, since an Object may hold anything.
     elements = root.iterfind("/".join((*SIGNED_INFO_PATH[1:], f"{{{NAMESPACE}}}Reference")))
     references = tuple(
