@@ -535,6 +535,8 @@ def test_what_the_standard_library_quotes_is_read(data, size):
         [b"\xe4\r\n"],
         [b"a\0"],
         [b"a\rb\r\n"],
+        [b"a=\r \nb"],
+        [b"a\r\t\nb"],
         [b"= x\r\n"],
         [b"x" * 20_000, b"\r\n"],
         [b"x" * 20_000],

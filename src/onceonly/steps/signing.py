@@ -184,7 +184,8 @@ def attest(envelope: Envelope, terms: SigningTerms) -> Attested | None:
         )
         signer = _signer_among(candidates, signature, forms.signed_info)
     except RemoteError as error:
-        raise SignatureRefused(error.description) from error
+        outdated = _outdated_one(terms, signature, candidates)
+        raise SignatureRefused(error.description + outdated) from error
     return Attested(
         signer=signer.fingerprint, references=forms.references, document=envelope.header
     )
@@ -212,6 +213,16 @@ def _candidates(
     named = {sha256(one).hexdigest() for one in signature.certificates}
     valid = [one for one in terms.partner_certificates if one.was_valid(timestamp_at)]
     return sorted(valid, key=lambda one: one.fingerprint not in named)
+
+
+def _outdated_one(
+    terms: SigningTerms, signature: Signature, candidates: Sequence[PinnedCertificate]
+) -> str:
+    """Words for a signature that names a certificate of the partner's which was not valid then."""
+    named = {sha256(one).hexdigest() for one in signature.certificates}
+    outdated = [one for one in terms.partner_certificates if one not in candidates]
+    found = [one.fingerprint for one in outdated if one.fingerprint in named]
+    return f" (it names {found[0]}, which was not valid at the Timestamp)" if found else ""
 
 
 def _timestamp_of(content: Content) -> int:

@@ -15,7 +15,7 @@ from onceonly.message.printable import quoted
 from onceonly.wire import names
 from onceonly.wire.limits import Limits
 from onceonly.wire.mime import checked_content_id, parse_media_type
-from onceonly.wire.registry import fault_of, find_by_type, forget_with, has_header_type
+from onceonly.wire.registry import codecs, fault_of, find_by_type, forget_with, has_header_type
 
 PACKAGE_TYPE: Final = f'{names.PACKAGE_TYPE}; type="{names.HEADER_TYPE}"'
 """Without version, boundary and start."""
@@ -75,6 +75,13 @@ def _known_package_type(
 forget_with(_known_package_type.cache_clear)
 
 
+def _every_type() -> str:
+    """The packages of every profile, in words."""
+    framed = " or ".join(f'"{one}"' for one in dict.fromkeys(one.header_type for one in codecs()))
+    alone = " or ".join(one.header_type for one in codecs() if one.stands_alone)
+    return f"{names.PACKAGE_TYPE}; type={framed}, or {alone} alone"
+
+
 def parse_package_type(content_type: str, limits: Limits) -> PackageType:
     """The long way.
 
@@ -88,7 +95,7 @@ def parse_package_type(content_type: str, limits: Limits) -> PackageType:
     if essence != names.PACKAGE_TYPE or not (header_type is None or has_header_type(header_type)):
         raise RemoteError(
             ErrorCode.NOT_SUPPORTED,
-            f"the package is {quoted(content_type)}; expected is {PACKAGE_TYPE}",
+            f"the package is {quoted(content_type)}; expected is {_every_type()}",
         )
     boundary = parameters.get("boundary")
     if boundary is None:
