@@ -211,12 +211,19 @@ async def _running(
         agreement(peer.agreement, peer.party, peer.uri, **{**TERMS, **terms}) for peer in peers
     ]
     gateway = write(directory, "seller", house(SELLER, "seller", free_port()), *tables)
+    async with served(gateway, peers):
+        yield gateway, peers
+
+
+@asynccontextmanager
+async def served(gateway: RunningGateway, peers: Sequence[PeerEbms2]) -> AsyncIterator[None]:
+    """The gateway and its partners, running."""
     for peer in peers:
         peer.gateway_uri, peer.gateway_party = gateway.uri, SELLER
         await peer.listen()
     await gateway.start()
     try:
-        yield gateway, peers
+        yield
     finally:
         await gateway.stop(0.0)
         for peer in peers:

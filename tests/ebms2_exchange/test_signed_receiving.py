@@ -198,6 +198,8 @@ async def test_old_and_new_certificates_count_at_their_time(tmp_path):
     async with with_signing_peer(tmp_path, partner_certificates=files) as (gateway, peer):
         for name, dates in (("ended", ended), ("early", early)):
             await refused(gateway, peer, signed_by(name, **dates)(peer))
+        for row in gateway.rows(Event.SIGNATURE_REFUSED):
+            assert "which was not valid at the Timestamp" in (row.reason or "")
         for number, name in enumerate(("partner", "new")):
             content = peer.message(f"m-{number}@a.example.com")
             await peer.post(peer.package(content, signer=envelope_signing(name)))

@@ -111,6 +111,13 @@ REFUSED = {
     ),
     "H20 lower case": (b"post /msh HTTP/1.1\r\n" + HOST + LENGTH, 400),
     "H21 gzip": (LINE + HOST + LENGTH + b"Content-Encoding: gzip\r\n", 415),
+    "S18 base64": (
+        LINE
+        + HOST
+        + LENGTH
+        + b"Content-Type: Multipart/related\r\nContent-Transfer-Encoding: base64\r\n",
+        415,
+    ),
     "H21 identity, gzip": (LINE + HOST + LENGTH + b"Content-Encoding: identity, gzip\r\n", 415),
     "H23 dot segments": (b"POST /msh/../msh HTTP/1.1\r\n" + HOST + LENGTH, 404),
     "H23 encoded dots": (b"POST /%2e%2e/msh HTTP/1.1\r\n" + HOST + LENGTH, 404),

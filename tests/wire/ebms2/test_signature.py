@@ -110,7 +110,7 @@ def test_our_layout_of_a_signature_stays_as_it_is(is_exclusive):
 
 @pytest.mark.statement("E2-84")
 def test_a_signed_acknowledgement_copies_the_references_and_is_evidence():
-    """Each copy has every prefix bound, so it means the same in another envelope."""
+    """Each copy has every prefix bound, so it means the same in another envelope (IR-22)."""
     references = forms_in(decode(*signed())).references
     element = AcknowledgmentElement(timestamp_at=SIGNAL.timestamp_at, references=references)
     content = verify(*signed(Acknowledgment(SIGNAL, element)), der()).content

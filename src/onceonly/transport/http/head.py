@@ -140,8 +140,8 @@ def _find_known(
     is_length_first = name.lower().endswith(b"length: ")
     said = _SOAP_ACTION.findall(before + between + after)
     soap_action = _soap_action_of(said[0]) if said else None
-    for length in (1, 2):
-        values = [b"a/%d" % length, b"%d" % length]
+    for length, kind in ((1, b"text/1"), (2, b"multipart/2")):
+        values = [kind, b"%d" % length]
         one, other = reversed(values) if is_length_first else values
         raw = b"".join((before, name, one, between, other_name, other, after))
         expected = RequestHead(
@@ -216,6 +216,8 @@ def read_request_head(
         raise HttpRefused(refusal.LENGTH_REQUIRED)
     if fields.get(b"content-encoding", b"identity").lower() != b"identity":
         raise HttpRefused(refusal.CONTENT_ENCODING)
+    if not _is_as_it_stands(fields):
+        raise HttpRefused(refusal.CONTENT_ENCODING)
     if length is not None and length > body_bytes_max:
         raise HttpRefused(refusal.BODY_TOO_LARGE)
     return RequestHead(
@@ -252,6 +254,17 @@ def _read_fields(block: bytes) -> dict[bytes, bytes]:
             value = fields[name] + b", " + value
         fields[name] = value
     return fields
+
+
+def _is_as_it_stands(fields: dict[bytes, bytes]) -> bool:
+    """Whether nobody can read another package here than we do (attack S18).
+
+    RFC 2045 §6.4: no encoding that changes bytes may be said of a multipart as a whole. HTTP does
+    not know the field, but something on the way may undo it.
+    """
+    is_multipart = fields.get(b"content-type", b"").lower().startswith(b"multipart/")
+    said = fields.get(b"content-transfer-encoding", b"binary").lower()
+    return not is_multipart or said in (b"7bit", b"8bit", b"binary")
 
 
 def _read_length(fields: dict[bytes, bytes], *, is_http_1_0: bool) -> int | None:
