@@ -123,7 +123,7 @@ class Receiver:
         self, request: Request, chunks: AsyncIterator[bytes]
     ) -> Coroutine[Any, Any, TransportAnswer]:
         """The transport's `Receive`: take one package in and answer its transport."""
-        caller = Caller(request.transport, request.peer, request.certificate)
+        caller = Caller(request.transport, request.peer, request.certificate, hops=request.hops)
         return self._receive_contained(request, chunks, caller)
 
     def receive_reply(
@@ -178,6 +178,7 @@ class Receiver:
                 self._limits,
                 admit=note_admitted,
                 transfer_encoding=request.transfer_encoding,
+                keeps_wrapping=self._desk.house.routes.pass_as_it_came,
             )
             with self._doorstep.enter(caller.address) as place:
                 async for chunk in chunks:
@@ -233,6 +234,8 @@ class Receiver:
         caller: Caller,
     ) -> TransportAnswer:
         content = envelope.content
+        if isinstance(admitted, Route):
+            return await self._relay.take(admitted, envelope, sinks, caller)
         if isinstance(content, Acknowledgment | ErrorSignal):
             return await self._take_signal(content, envelope, caller)
         if isinstance(content, Inquiry | Report):
@@ -241,8 +244,6 @@ class Receiver:
                 return await self._signatures.drop(content, heard, caller)
             ration = self._ration_of(content.header.agreement_id, caller)
             return await self._inquiries.take(content, envelope.profile, caller, ration=ration)
-        if isinstance(admitted, Route):
-            return await self._relay.take_message(admitted, envelope, sinks, caller)
         assert admitted is not None, "a message is admitted or refused"
         refuse_dropped(admitted.agreement, envelope.dropped_parts)
         # Before anything of it is kept, or looked up (R-30).

@@ -12,15 +12,17 @@ from email.utils import format_datetime
 from typing import Final
 
 from onceonly.message.errors import LocalError
+from onceonly.message.package import HOPS_HEADER
 from onceonly.message.word import Word
 from onceonly.transport.mail import reply
 from onceonly.transport.mail.limits import HEAD_BYTES_MAX, LINE_MAX, RECEIVED_MAX
 from onceonly.transport.mail.reply import MailRefused
-from onceonly.transport.transport import Headers
+from onceonly.transport.transport import Headers, read_hops
 
 _PLAIN_ID: Final = re.compile(r"[A-Za-z0-9@._:/+=-]{1,200}")
 _FIELD: Final = re.compile(rb"([!-9;-~]{1,100})[ \t]*:(.*)", re.DOTALL)
-_KEPT: Final = frozenset({b"content-type", b"content-transfer-encoding", b"auto-submitted"})
+_HOPS: Final = HOPS_HEADER.lower().encode("ascii")
+_KEPT: Final = frozenset({b"content-type", b"content-transfer-encoding", b"auto-submitted", _HOPS})
 _AS_THEY_ARE: Final = frozenset({"", "7bit", "8bit", "binary"})
 _TO_BE_UNDONE: Final = frozenset({"base64", "quoted-printable"})
 _ABOUT_MAIL: Final = frozenset(
@@ -36,6 +38,8 @@ class MailHead(Word):
     """What kind of automatic mail it is, or None for one that a partner's MSH sent."""
     transfer_encoding: str = "binary"
     """Of the whole body, which then has no parts (RFC 2045 §6.4)."""
+    hops: int = 0
+    """See `transport.Request`."""
 
 
 def render_head(  # noqa: PLR0913 - because each is a line of the head
@@ -120,12 +124,13 @@ class HeadReader:
         if automatic is None and _first_word(content_type) in _ABOUT_MAIL:
             automatic = "DeliveryReport"
         encoding = self._kept.get(b"content-transfer-encoding", "").lower()
+        hops = read_hops(self._kept.get(_HOPS, ""))
         if automatic is not None or encoding in _AS_THEY_ARE:
-            return MailHead(content_type, automatic)
+            return MailHead(content_type, automatic, hops=hops)
         has_parts = _first_word(content_type).startswith("multipart/")
         if not content_type or has_parts or encoding not in _TO_BE_UNDONE:
             raise MailRefused(reply.TRANSFER_ENCODING)
-        return MailHead(content_type, automatic, encoding)
+        return MailHead(content_type, automatic, encoding, hops)
 
 
 def _first_word(value: str) -> str:

@@ -147,6 +147,7 @@ class MailReception:
                 self._peer,
                 "smtp",
                 transfer_encoding=head.transfer_encoding,
+                hops=head.hops,
             )
             self.task = asyncio.ensure_future(self._taker.receive(request, self._body))
         self.task.add_done_callback(self._ended)
