@@ -210,7 +210,7 @@ class Relay:
         )
 
     async def _as_it_came(self, arrived: "Arrived", said: Message, *, is_ours: bool) -> Package:
-        """The package byte for byte but for what is for the next MSH (`ebms2.md` §10).
+        """The package byte for byte, except what is for the next MSH (`ebms2.md` §10).
 
         The request for an acknowledgement of the hop stands there for the next hop as it stood for
         us; if we deliver, and the route asks for none, it is taken out. Raises `RemoteError`
