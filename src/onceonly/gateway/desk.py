@@ -43,7 +43,7 @@ from onceonly.store.contract.entries import OutboundEntry, StoredPayload
 from onceonly.store.contract.store import Snapshot, Store, Transaction
 from onceonly.store.contract.waits import Waiter
 from onceonly.store.group import GroupCommit
-from onceonly.transport.transport import Answer, Outgoing, Request, TakeReply
+from onceonly.transport.transport import Answer, Headers, Outgoing, Request, TakeReply
 
 ReceiveReply = Callable[[Request, AsyncIterator[bytes], Answered], Awaitable[Answer]]
 """Takes a package that came in the answer to one of our POSTs."""
@@ -91,7 +91,7 @@ class Desk(Office):
         So packages also come in through the answers to our own calls (syncReplyMode).
         """
         self._receive = receive
-        self.questions.listen(self._take_reply)
+        self.questions.listen(self.take_reply)
 
     def find_under_way(self) -> UnderWay:
         """What a stop or a crash left; called before anybody can send us a package."""
@@ -193,7 +193,7 @@ class Desk(Office):
         body = PackageBody(package, payloads, self._spool)
         self._transport.check(Outgoing(endpoint, package.content_type, body, message_id))
 
-    async def forward(
+    async def forward(  # noqa: PLR0913 - because each says something else of one transmission
         self,
         endpoint: str,
         package: Package,
@@ -201,13 +201,27 @@ class Desk(Office):
         message_id: str = "",
         *,
         leaves_once: bool = False,
+        headers: Headers = (),
+        take_reply: TakeReply | None = None,
     ) -> Transmission:
         """Transmit once something that is not our message: one of others, or a bare payload."""
         body = PackageBody(package, payloads, self._spool)
         outgoing = Outgoing(
-            endpoint, package.content_type, body, message_id, leaves_once=leaves_once
+            endpoint,
+            package.content_type,
+            body,
+            message_id,
+            take_reply,
+            leaves_once=leaves_once,
+            headers=headers,
         )
         return await self._transport.send(outgoing)
+
+    async def read_answer(
+        self, package: Package, payloads: Sequence[StoredPayload]
+    ) -> bytes | None:
+        """A package of others as the body of an answer; None if it is too long for one."""
+        return await read_whole(PackageBody(package, payloads, self._spool))
 
     async def send_copy(self, message_id: str) -> Transmission | None:
         """Transmit the stored package of a message once more, without its machine.
@@ -306,7 +320,7 @@ class Desk(Office):
         self._fault_runs.taken(agreement)
         await self._tell(MessageWork(message_id, Transmitted(departure.attempt, transmission)))
         if reply is not None and transmission.outcome is Outcome.ACCEPTED:
-            await self._take_reply(endpoint, reply, Answered(message_id, agreement.id))
+            await self.take_reply(endpoint, reply, Answered(message_id, agreement.id))
 
     async def _take_fault(
         self, departure: Departure, transmission: Transmission, fault: SoapFault
@@ -318,7 +332,7 @@ class Desk(Office):
         faulted = faults.Faulted(message_id, departure.attempt, transmission, fault, is_repeated)
         await self.persist(lambda txn, ground: faults.take(txn, ground, faulted))
 
-    async def _take_reply(self, endpoint: str, reply: Heard, answered: Answered) -> None:
+    async def take_reply(self, endpoint: str, reply: Heard, answered: Answered) -> None:
         """Take a package from an answer like any other (seed 001 §1.2.2).
 
         But it may speak only about the message that was posted (R-44).

@@ -56,6 +56,8 @@ from onceonly.gateway.purge import Purge, Retention
 from onceonly.gateway.ration import Rations
 from onceonly.gateway.refusals import Refusals
 from onceonly.gateway.relaying.custodies import Custodies
+from onceonly.gateway.relaying.held import Held
+from onceonly.gateway.relaying.passing import PassingSignals
 from onceonly.gateway.relaying.relay import Relay
 from onceonly.gateway.relaying.transits import Transits
 from onceonly.gateway.relaying.upstream import Upstream
@@ -370,11 +372,17 @@ def _join_incoming(
         tasks=tasks,
         refusals=refusals,
     )
+    held = Held()
+    transits = Transits(desk=desk, upstream=upstream, tasks=tasks, bugs=bugs, held=held)
     relay = Relay(
         desk=desk,
-        transits=Transits(desk=desk, upstream=upstream, tasks=tasks, bugs=bugs),
+        transits=transits,
         custodies=Custodies(desk=desk, upstream=upstream, tasks=tasks),
         upstream=upstream,
+        signals=PassingSignals(
+            desk=desk, transits=transits, upstream=upstream, tasks=tasks, held=held
+        ),
+        held=held,
         tasks=tasks,
         error_posts=error_posts,
         payload_bytes_max=bytes_max,

@@ -15,7 +15,14 @@ from onceonly.message.printable import quoted
 from onceonly.message.profile import Profile
 from onceonly.message.word import Word, changed
 from onceonly.wire import header, names
-from onceonly.wire.document import About, Document, Envelope, PayloadSink, Reference, about
+from onceonly.wire.document import (
+    About,
+    Document,
+    Envelope,
+    PayloadSink,
+    Reference,
+    about,
+)
 from onceonly.wire.limits import Limits
 from onceonly.wire.mime import PartHead, carried_type, content_ids_of, part_media_type
 from onceonly.wire.part_digests import PartDigesting
@@ -34,6 +41,7 @@ from onceonly.wire.splitter import PartBegun, PartBytes, PartEnded, PartEvent, S
 from onceonly.wire.transfer import Transfer, transfer_of
 from onceonly.wire.unframed import Unframed
 from onceonly.wire.version import check_same, profile_of
+from onceonly.wire.wrapping import WrappingKeeper
 from onceonly.wire.xml import Element, parse
 
 NOTHING_SAID: Final = Reference()
@@ -66,15 +74,18 @@ class Assembly:
         declared: Profile | None,
         limits: Limits,
         takers: Takers,
+        *,
+        keeps_wrapping: bool = False,
     ) -> None:
         self._limits = limits
+        self._keeper = WrappingKeeper(frame.content_type) if keeps_wrapping else None
         self._takers = takers
         self._frame = frame
         self._declared = declared
         self._splitter: Splitter | Unframed = (
             Unframed(frame.content_type, limits, transfer_encoding=frame.transfer_encoding)
             if frame.boundary is None
-            else Splitter(frame.boundary, limits)
+            else Splitter(frame.boundary, limits, keeps_frame=keeps_wrapping)
         )
         self._transfer: Transfer = transfer_of("binary")
         self._charset: str | None = None
@@ -150,6 +161,7 @@ class Assembly:
             document.signature,
             self._digests,
             self._root if isinstance(document.signature, Signature) else None,
+            None if self._keeper is None else self._keeper.wrapping(self._splitter.rest),
         )
 
     def _as_cut(self, events: Iterator[PartEvent]) -> Iterator[PartEvent]:
@@ -165,7 +177,11 @@ class Assembly:
     def _apply(self, event: PartEvent) -> None:
         if isinstance(event, PartBegun):
             self._begin_part(event.head)
+            if self._keeper is not None:
+                self._keeper.begin_part(event, is_payload=self._is_payload)
             return
+        if self._keeper is not None and self._is_dropped and isinstance(event, PartBytes):
+            self._keeper.keep(event.data)
         try:
             data = self._decoded(event)
         except RemoteError as error:
@@ -195,6 +211,11 @@ class Assembly:
         except RemoteError as error:
             error = in_part(error, self._number, head.content_id)
             raise (self._as_fault(error) if is_header else error) from error
+
+    @property
+    def _is_payload(self) -> bool:
+        """Whether the part that is being read goes to a sink."""
+        return self._document is not None and not self._is_dropped
 
     def _end_part(self) -> None:
         if self._document is None:

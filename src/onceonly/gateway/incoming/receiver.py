@@ -131,6 +131,7 @@ class Receiver:
             request.certificate,
             soap_action=request.soap_action,
             mail_id=request.mail_id,
+            hops=request.hops,
         )
         if request.transport != "smtp":
             return self._receive_contained(request, chunks, caller)
@@ -190,6 +191,7 @@ class Receiver:
                 self._limits,
                 admit=note_admitted,
                 transfer_encoding=request.transfer_encoding,
+                keeps_wrapping=self._desk.house.routes.pass_as_it_came,
             )
             with self._doorstep.enter(caller.address) as place:
                 async for chunk in chunks:
@@ -247,6 +249,8 @@ class Receiver:
         caller: Caller,
     ) -> TransportAnswer:
         content = envelope.content
+        if isinstance(admitted, Route):
+            return await self._relay.take(admitted, envelope, sinks, caller)
         if isinstance(content, Acknowledgment | ErrorSignal):
             return await self._take_signal(content, envelope, caller)
         if isinstance(content, Inquiry | Report):
@@ -255,8 +259,6 @@ class Receiver:
                 return await self._signatures.drop(content, heard, caller)
             ration = self._ration_of(content.header.agreement_id, caller)
             return await self._inquiries.take(content, envelope.profile, caller, ration=ration)
-        if isinstance(admitted, Route):
-            return await self._relay.take_message(admitted, envelope, sinks, caller)
         assert admitted is not None, "a message is admitted or refused"
         refuse_dropped(admitted.agreement, envelope.dropped_parts)
         # Before anything of it is kept, or looked up.

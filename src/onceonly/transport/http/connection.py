@@ -337,6 +337,7 @@ class HttpConnection(asyncio.Protocol):
             self._peer,
             certificate=self._certificate,
             soap_action=head.soap_action,
+            hops=head.hops,
         )
         loop = self._endpoint.loop
         reception = self._endpoint.receive(request, self._body)

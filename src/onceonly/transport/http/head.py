@@ -19,11 +19,12 @@ from functools import lru_cache
 
 import httptools
 
+from onceonly.message.package import HOPS_HEADER
 from onceonly.message.word import Word
 from onceonly.transport.http import refusal
 from onceonly.transport.http.limits import HEADERS_MAX
 from onceonly.transport.http.refusal import HttpRefused
-from onceonly.transport.transport import Answer
+from onceonly.transport.transport import Answer, read_hops
 
 
 class RequestHead(Word):
@@ -40,6 +41,8 @@ class RequestHead(Word):
     """The connection ends after this request."""
     soap_action: str | None = None
     """SOAPAction without its quotes; None where there is none, or an empty one."""
+    hops: int = 0
+    """See `transport.Request`."""
 
 
 _HEAD = re.compile(
@@ -58,6 +61,7 @@ _LENGTH_DIGITS_MAX = 18
 _SINGLE = frozenset({b"host", b"content-length", b"content-type"})
 
 
+_HOPS = HOPS_HEADER.lower().encode("ascii")
 _FOLD = re.compile(rb"\r\n[ \t]")
 _ABSOLUTE_FORM = re.compile(rb"(https?)://([^/?#@]*+)([/?][!-~]*+)?")
 _PORTS = {b"http": b"80", b"https": b"443"}
@@ -227,6 +231,7 @@ def read_request_head(
         expects_continue=_expects_continue(fields, is_http_1_0=is_http_1_0),
         is_last=is_http_1_0 or _closes(fields.get(b"connection")),
         soap_action=_soap_action_of(fields.get(b"soapaction", b"")),
+        hops=read_hops(fields.get(_HOPS, b"").decode("latin-1")),
     )
 
 

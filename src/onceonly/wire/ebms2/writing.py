@@ -146,6 +146,24 @@ def _acknowledgment(element: AcknowledgmentElement | None, about: str | None) ->
     )
 
 
+def write_hop_blocks(
+    requested: AckRequested, element: AcknowledgmentElement | None
+) -> tuple[str, str]:
+    """What an intermediary asks and says of its own hop: AckRequested, and Acknowledgment.
+
+    Each stands for itself, with its own declarations, in any envelope; empty where there is none.
+    """
+    asked = _ack_requested(requested, Actor.NEXT_MSH)
+    said = _acknowledgment(element, None)
+    return _declared(asked, "AckRequested"), _declared(said, "Acknowledgment")
+
+
+def _declared(block: str, name: str) -> str:
+    return block.strip().replace(
+        f"<eb:{name}", f'<eb:{name} xmlns:eb="{own.NAMESPACE}" xmlns:SOAP="{SOAP}"', 1
+    )
+
+
 def _manifest(message: Message) -> str:
     if not message.payloads:
         return ""
