@@ -261,7 +261,7 @@ def submit(
     return client.submit(
         [(payload, "application/xml", "order.xml")],
         to=to.party,
-        service="Ordering",
+        service="urn:services:Ordering",
         action="NewOrder",
         message_id=message_id,
         conversation=conversation,

@@ -164,6 +164,11 @@ def _check(exchange: Exchange, way: Way, there: Payloads, back: Payloads) -> Seq
     exchange.stop()
     first, second = (read_journal(gateway) for gateway in exchange.gateways)
     return [
-        check_journals(first, second, there, is_acknowledged=way.is_acknowledged),
-        check_journals(second, first, back, is_acknowledged=way.is_acknowledged),
+        check_journals(
+            *halves,
+            payloads,
+            is_acknowledged=way.is_acknowledged,
+            is_ordered=bool(way.conversations),
+        )
+        for *halves, payloads in ((first, second, there), (second, first, back))
     ]
