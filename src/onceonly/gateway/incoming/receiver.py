@@ -11,7 +11,7 @@ from onceonly.gateway.bugs import Bugs
 from onceonly.gateway.desk import Desk
 from onceonly.gateway.incoming.arrivals import Arrivals
 from onceonly.gateway.incoming.doorstep import DOORSTEP_PIECE_BYTES, Doorstep, Place
-from onceonly.gateway.incoming.errors import Errors, awaits_error, find_fault_answer
+from onceonly.gateway.incoming.errors import Errors, awaits_error, find_fault_answer, status_of
 from onceonly.gateway.incoming.excess import limits_of, refuse_announced_excess, refuse_excess
 from onceonly.gateway.incoming.handovers import HandOvers
 from onceonly.gateway.incoming.inquiries import Inquiries
@@ -505,7 +505,7 @@ class Receiver:
             return await self._errors.answer_rejection(about, agreement, error)
         if about is None or agreement is None or not self._error_posts.spend(agreement.their_party):
             return TransportAnswer(
-                _status_of(error.code), error.code.value, reason=error.description
+                status_of(error.code), error.code.value, reason=error.description
             )
         self._tasks.start(
             self._errors.send_rejection(about, agreement, error), place="posting an error"
@@ -596,9 +596,3 @@ _SHOWS_NOTHING = (
     "the caller shows no right to speak so; expected is the certificate and the entrance that were"
     " agreed, and in an answer nothing but what it answers"
 )
-
-
-def _status_of(code: ErrorCode) -> int:
-    if code is ErrorCode.MESSAGE_TOO_LARGE:
-        return 413
-    return 415 if code is ErrorCode.NOT_SUPPORTED else 400
