@@ -180,4 +180,4 @@ async def test_a_stored_signed_mail_is_explained(tmp_path, line_end, encode):
         said = "\n".join(found.message.says)
         assert "the digests of all that it covers fit what came" in said
         assert "right for one of partner_certificates of agreement 'tpa-ab-1'" in said
-        assert "it was valid at the Timestamp" in said
+        assert "that certificate was valid at the Timestamp" in said

@@ -102,6 +102,10 @@ _MAIL: Final = {
 }
 _ENVELOPE: Final = "ours: a value that cannot be written on the wire; the text names it"
 _COMMANDS: Final = {
+    "AllRejected": (
+        "every row of the DataFrame was rejected, so nothing was sent",
+        "`onceonly job show JOB --rejects` says why; correct the rows, or the options of the write",
+    ),
     "BadKey": ("the file is no private key to sign with", "give another key"),
     "BadManifest": (
         "a manifest of the lake cannot be read: another program wrote there, or a disk failed",
@@ -165,6 +169,10 @@ _COMMANDS: Final = {
         "run the job again with a path that they share",
     ),
     "ReservedService": ("the service is reserved for signals", "choose another service"),
+    "RowsPurged": (
+        "the gateway purged messages of the inbox before the stream had read them",
+        "keep them longer, or let that stream alone report them complete; the text has the range",
+    ),
     "SemanticsNotOnWire": ("the profile has no word for this delivery semantics", _ENVELOPE),
     "SeveralInboxes": (
         "the checkpoint has the offsets of several inboxes",
@@ -173,6 +181,10 @@ _COMMANDS: Final = {
     "StoreReplaced": (
         "the gateway's store is another one than at the last offset: it was replaced or restored",
         "begin with a new checkpoint, after a look at what the old store had delivered",
+    ),
+    "TooManyRejects": (
+        "more rows of the DataFrame were rejected than its max_rejects allows; nothing was sent",
+        "correct the rows, which are in the folder of the rejects, and run the job again",
     ),
     "TooManyDocuments": ("the folder has too many files for the demo", "give a smaller one"),
     "UnexpectedAnswer": (

@@ -35,7 +35,6 @@ from onceonly.gateway.denials import Denials
 from onceonly.gateway.descriptors import shares
 from onceonly.gateway.desk import Desk
 from onceonly.gateway.drill import Failpoints
-from onceonly.gateway.error_posts import ErrorPosts
 from onceonly.gateway.folders.folders import Folders
 from onceonly.gateway.growth import Growth
 from onceonly.gateway.identities import read_identities
@@ -54,8 +53,11 @@ from onceonly.gateway.outside import Outside
 from onceonly.gateway.partner_names import PartnerNames
 from onceonly.gateway.publish import publish
 from onceonly.gateway.purge import Purge, Retention
+from onceonly.gateway.ration import Rations
 from onceonly.gateway.refusals import Refusals
 from onceonly.gateway.relaying.custodies import Custodies
+from onceonly.gateway.relaying.held import Held
+from onceonly.gateway.relaying.passing import PassingSignals
 from onceonly.gateway.relaying.relay import Relay
 from onceonly.gateway.relaying.transits import Transits
 from onceonly.gateway.relaying.upstream import Upstream
@@ -109,6 +111,7 @@ class Gateway:
     following: Following
     bulks: Bulks
     operations: Operations
+    conversations: Conversations
     purge: Purge
     reload: Reload
     clock: Clock
@@ -231,6 +234,7 @@ def join(
         following=served.following,
         bulks=served.bulks,
         operations=served.operations,
+        conversations=served.conversations,
         purge=served.purge,
         reload=served.reload,
         clock=around.clock,
@@ -340,7 +344,7 @@ class _Incoming:
     relay: Relay
     hand_overs: HandOvers
     growth: Growth
-    error_posts: ErrorPosts
+    error_posts: Rations
     doorstep: Doorstep
 
 
@@ -354,7 +358,9 @@ def _join_incoming(
 ) -> _Incoming:
     limits, bytes_max = configuration.limits, configuration.payload_bytes_max
     growth = Growth()
-    error_posts = ErrorPosts(per_hour=limits.error_posts_per_hour, clock=desk.clock)
+    # Without an agreed certificate anybody can name any partner in a package that is refused, and
+    # the partner is told. So it is told only so often; then only the caller's connection is.
+    error_posts = Rations(per_hour=limits.error_posts_per_hour, clock=desk.clock)
     doorstep = Doorstep(limits.unadmitted_bytes_max)
     errors = Errors(desk)
     hand_overs = HandOvers(desk=desk, tasks=tasks, bugs=bugs, growth=growth)
@@ -366,11 +372,17 @@ def _join_incoming(
         tasks=tasks,
         refusals=refusals,
     )
+    held = Held()
+    transits = Transits(desk=desk, upstream=upstream, tasks=tasks, bugs=bugs, held=held)
     relay = Relay(
         desk=desk,
-        transits=Transits(desk=desk, upstream=upstream, tasks=tasks, bugs=bugs),
+        transits=transits,
         custodies=Custodies(desk=desk, upstream=upstream, tasks=tasks),
         upstream=upstream,
+        signals=PassingSignals(
+            desk=desk, transits=transits, upstream=upstream, tasks=tasks, held=held
+        ),
+        held=held,
         tasks=tasks,
         error_posts=error_posts,
         payload_bytes_max=bytes_max,

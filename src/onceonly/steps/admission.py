@@ -15,7 +15,7 @@ from onceonly.steps.authority import (
     Caller,
     NotEntitled,
     is_entitled,
-    is_previous_hop,
+    may_bring,
     readings_by,
     speaks_of_its_exchange,
 )
@@ -30,8 +30,8 @@ def admit(
 ) -> AdmittedMessage | Route | None:
     """What holds for a message under its agreement, or the route that it travels.
 
-    None for a signal, whose caller is asked once more by the thing that it is about. Raises
-    `NotEntitled` and `RemoteError`.
+    None for a signal that is for us: its caller is asked once more by the thing that it is about.
+    Raises `NotEntitled` and `RemoteError`.
     """
     content = document.content
     if isinstance(content, Acknowledgment | ErrorSignal):
@@ -41,22 +41,18 @@ def admit(
     if not may_speak:
         raise NotEntitled("speaks of something else than the message that it answers")
     passed(Check.EXCHANGE)
+    route = _find_route(house, document)
+    if route is not None:
+        answered = None if caller.answered is None else caller.answered.agreement_id
+        known = None if answered is None else house.routes.find(answered)
+        if not may_bring(caller, route, known):
+            raise NotEntitled(f"does not show what route {route.id!r} asks of its callers")
+        passed(Check.CALLER)
+        return route
     if not isinstance(content, Message):
         _admit_signal(house, content, caller)
         passed(Check.CALLER)
         return None
-    route = house.routes.find_for(content)
-    if route is not None:
-        if not is_previous_hop(caller, route):
-            raise NotEntitled(f"does not show what route {route.id!r} asks of its callers")
-        passed(Check.CALLER)
-        if not document.routing:
-            raise RemoteError(
-                ErrorCode.NOT_SUPPORTED,
-                f"a message of profile {document.profile.name}, which has no RoutingHeaders, on"
-                f" route {route.id!r}; expected is profile {route.profile.name}",
-            )
-        return route
     agreement = house.agreements.find_for(content)
     if agreement is not None and not is_entitled(caller, agreement):
         raise NotEntitled(f"does not show what agreement {agreement.id!r} asks of its callers")
@@ -87,6 +83,25 @@ def _refuse_unanswerable(message: Message, profile: Profile, caller: Caller) -> 
             " expected is a header without it, or the message by HTTP",
             location=f"{HEADER}SyncReply",
         )
+
+
+def _find_route(house: House, document: Document) -> Route | None:
+    """The route that a message travels, and a signal too where it goes from party to party."""
+    content, profile = document.content, document.profile
+    if isinstance(content, Message):
+        route = house.routes.find_for(content)
+    elif profile.has_routing_headers:
+        return None
+    else:
+        route = house.routes.find_for(content.header)
+    adds_hops = route is not None and route.profile.has_routing_headers
+    if route is not None and adds_hops and not document.routing:
+        raise RemoteError(
+            ErrorCode.NOT_SUPPORTED,
+            f"a message of profile {profile.name}, which has no RoutingHeaders, on route"
+            f" {route.id!r}; expected is profile {route.profile.name}",
+        )
+    return route
 
 
 def _admit_signal(house: House, signal: Signal, caller: Caller) -> None:

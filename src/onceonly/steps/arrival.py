@@ -77,6 +77,14 @@ class Received(Word):
         return at_once and self.mode is not SyncReplyMode.NONE
 
     @property
+    def is_acknowledged_apart(self) -> bool:
+        """Whether its acknowledgement is no part of a response, whatever was agreed.
+
+        A signed one is a package of its own, so that it does not wait for the application.
+        """
+        return self.admitted.terms.ack_requested is AckRequested.SIGNED
+
+    @property
     def debt(self) -> Debt:
         """What the hand-over has to know about the message."""
         receipt = hop_back(self.admitted) if wants_receipt(self.admitted.message) else None
@@ -120,7 +128,8 @@ def store(
     stored = None if entry is None else find_response(txn, admitted.agreement, key)
     known = find_known(txn, key, entry, has_response=stored is not None)
     # If nobody waits for the response to the first copy, nobody works on it any more.
-    mode = received.mode if entry is None or is_awaited else SyncReplyMode.NONE
+    is_told_apart = received.is_acknowledged_apart or not (entry is None or is_awaited)
+    mode = SyncReplyMode.NONE if is_told_apart else received.mode
     reception = receiving.receive(
         arrival_of(received, mode),
         known,
@@ -277,10 +286,9 @@ def _keep(
         reception.case,
         reception.effects,
         response,
-        # A signed acknowledgement is a package of its own, and no part of a response.
         received.mode.has_response
         and (terms.is_acknowledged or received.is_answered_at_once)
-        and terms.ack_requested is not AckRequested.SIGNED,
+        and not received.is_acknowledged_apart,
         leaving=verdicts.respond(txn, ground, message, received.caller, received.attested),
     )
 

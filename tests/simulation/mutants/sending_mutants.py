@@ -510,8 +510,8 @@ VERDICTS = (
         "An Error about an acknowledged message makes it a failed one.",
         Edit(
             "protocol/sending.py",
-            "event.severity is Severity.ERROR and not is_acknowledged",
-            "event.severity is Severity.ERROR",
+            "is_error and (terms.reports_refusals or not is_acknowledged)",
+            "is_error",
         ),
     ),
     Mutant(

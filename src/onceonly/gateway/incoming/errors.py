@@ -4,7 +4,7 @@ from onceonly.gateway.incoming.package_answers import answer_with
 from onceonly.gateway.office import Office
 from onceonly.gateway.outgoing.replies import IN_THE_ANSWER
 from onceonly.message.agreement import Agreement
-from onceonly.message.errors import FaultCode, RemoteError
+from onceonly.message.errors import ErrorCode, FaultCode, RemoteError
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey
 from onceonly.message.package import Package
@@ -122,7 +122,7 @@ def find_fault_answer(
     """
     code = error.fault
     if code is None and about is not None and about.message_type == names.NORMAL:
-        is_told = has_address or awaits_error(about, caller)
+        is_told = has_address or awaits_error(about, caller, has_address=False)
         code = None if is_told else fault_of(about.profile)
     if code is None or not caller.awaits_an_answer:
         return None
@@ -134,8 +134,15 @@ def find_fault_answer(
     )
 
 
-def awaits_error(about: About, caller: Caller) -> bool:
+def awaits_error(about: About, caller: Caller, *, has_address: bool) -> bool:
     """Whether a message in the answer can tell the sender of the refusal (SyncReply)."""
-    is_readable = about.message_id is not None and bool(about.from_ids)
+    is_readable = about.message_id is not None and (bool(about.from_ids) or has_address)
     is_message = about.message_type == names.NORMAL and is_readable
     return is_message and about.wants_sync_reply and caller.awaits_an_answer
+
+
+def status_of(code: ErrorCode) -> int:
+    """The HTTP status of a refusal that no message and no fault tells."""
+    if code is ErrorCode.MESSAGE_TOO_LARGE:
+        return 413
+    return 415 if code is ErrorCode.NOT_SUPPORTED else 400

@@ -9,10 +9,9 @@ from typing import Any
 
 from onceonly.gateway.bugs import Bugs
 from onceonly.gateway.desk import Desk
-from onceonly.gateway.error_posts import ErrorPosts
 from onceonly.gateway.incoming.arrivals import Arrivals
 from onceonly.gateway.incoming.doorstep import DOORSTEP_PIECE_BYTES, Doorstep, Place
-from onceonly.gateway.incoming.errors import Errors, awaits_error, find_fault_answer
+from onceonly.gateway.incoming.errors import Errors, awaits_error, find_fault_answer, status_of
 from onceonly.gateway.incoming.excess import limits_of, refuse_announced_excess, refuse_excess
 from onceonly.gateway.incoming.handovers import HandOvers
 from onceonly.gateway.incoming.inquiries import Inquiries
@@ -20,6 +19,7 @@ from onceonly.gateway.incoming.repeated_mails import REPEATED_MAIL, RepeatedMail
 from onceonly.gateway.incoming.signatures import Signatures, references_for, what_happened
 from onceonly.gateway.incoming.validation import Validation
 from onceonly.gateway.payloads import keep
+from onceonly.gateway.ration import Rations
 from onceonly.gateway.refusals import STRANGERS, Refusals
 from onceonly.gateway.relaying.relay import Relay
 from onceonly.gateway.tasks import Tasks
@@ -57,6 +57,7 @@ from onceonly.steps.mails import was_brought_before
 from onceonly.steps.rows import at_what_waits
 from onceonly.steps.signing import Heard, SignatureRefused, Unproven, attest
 from onceonly.steps.verdicts import (
+    ORPHAN,
     find_acknowledged,
     find_spoken_of,
     is_acknowledged_by_another,
@@ -91,7 +92,7 @@ class Receiver:
         relay: Relay,
         errors: Errors,
         refusals: Refusals,
-        error_posts: ErrorPosts,
+        error_posts: Rations,
         doorstep: Doorstep,
         bugs: Bugs,
         payload_bytes_max: int,
@@ -125,7 +126,12 @@ class Receiver:
     ) -> Coroutine[Any, Any, TransportAnswer]:
         """The transport's `Receive`: take one package in and answer its transport."""
         caller = Caller(
-            request.transport, request.peer, request.certificate, mail_id=request.mail_id
+            request.transport,
+            request.peer,
+            request.certificate,
+            soap_action=request.soap_action,
+            mail_id=request.mail_id,
+            hops=request.hops,
         )
         if request.transport != "smtp":
             return self._receive_contained(request, chunks, caller)
@@ -185,6 +191,7 @@ class Receiver:
                 self._limits,
                 admit=note_admitted,
                 transfer_encoding=request.transfer_encoding,
+                keeps_wrapping=self._desk.house.routes.pass_as_it_came,
             )
             with self._doorstep.enter(caller.address) as place:
                 async for chunk in chunks:
@@ -242,6 +249,8 @@ class Receiver:
         caller: Caller,
     ) -> TransportAnswer:
         content = envelope.content
+        if isinstance(admitted, Route):
+            return await self._relay.take(admitted, envelope, sinks, caller)
         if isinstance(content, Acknowledgment | ErrorSignal):
             return await self._take_signal(content, envelope, caller)
         if isinstance(content, Inquiry | Report):
@@ -250,8 +259,6 @@ class Receiver:
                 return await self._signatures.drop(content, heard, caller)
             ration = self._ration_of(content.header.agreement_id, caller)
             return await self._inquiries.take(content, envelope.profile, caller, ration=ration)
-        if isinstance(admitted, Route):
-            return await self._relay.take_message(admitted, envelope, sinks, caller)
         assert admitted is not None, "a message is admitted or refused"
         refuse_dropped(admitted.agreement, envelope.dropped_parts)
         # Before anything of it is kept, or looked up (R-30).
@@ -279,7 +286,7 @@ class Receiver:
         heard = self._signatures.hear(envelope, caller)
         if isinstance(heard, Unproven) and isinstance(signal, ErrorSignal):
             if self._signatures.is_about_a_message_of_others(signal, profile, caller):
-                return await self._drop_orphan(signal, _FITS_NOTHING, caller)
+                return await self._drop_orphan(signal, ORPHAN, caller)
             return await self._signatures.drop(signal, heard, caller)
         for reading in readings_by(caller, signal):
             if await self._fits(reading, profile, caller, heard):
@@ -295,10 +302,10 @@ class Receiver:
         self, signal: Acknowledgment | ErrorSignal, profile: Profile, caller: Caller
     ) -> str:
         if not isinstance(signal, Acknowledgment) or signal.is_receipt:
-            return _FITS_NOTHING
+            return ORPHAN
         if signal.element is None:
             is_of_hop = signal.next_element is not None
-            return _OF_THE_HOP if is_of_hop else _FITS_NOTHING
+            return _OF_THE_HOP if is_of_hop else ORPHAN
         for reading in readings_by(caller, signal):
             assert isinstance(reading, Acknowledgment), "readings of one differ in their header"
             snapshot = self._desk.snapshot()
@@ -308,7 +315,7 @@ class Receiver:
                     f"acknowledged by {whose}, who is not the partner; where an intermediary "
                     'accepts for the partner, the agreement has to say intermediary = "accept"'
                 )
-        return _FITS_NOTHING
+        return ORPHAN
 
     async def _fits(
         self,
@@ -494,11 +501,11 @@ class Receiver:
         caller: Caller,
     ) -> TransportAnswer:
         """Tell the refusal by a message, or by a status if nobody is known who could be told."""
-        if about is not None and awaits_error(about, caller):
+        if about is not None and awaits_error(about, caller, has_address=agreement is not None):
             return await self._errors.answer_rejection(about, agreement, error)
         if about is None or agreement is None or not self._error_posts.spend(agreement.their_party):
             return TransportAnswer(
-                _status_of(error.code), error.code.value, reason=error.description
+                status_of(error.code), error.code.value, reason=error.description
             )
         self._tasks.start(
             self._errors.send_rejection(about, agreement, error), place="posting an error"
@@ -525,14 +532,16 @@ class Receiver:
 
     def _whom_to_answer(self, about: About, caller: Caller) -> Agreement | None:
         """An agreement with the sender, if it may be the caller. No signal is answered (R-20)."""
-        if about.message_type != names.NORMAL or about.message_id is None or not about.from_ids:
+        has_cpa = about.profile is not None and about.profile.has_cpa
+        is_named = bool(about.from_ids) or has_cpa
+        if about.message_type != names.NORMAL or about.message_id is None or not is_named:
             return None
         named = {str(party) for party in about.from_ids}
         known = self._desk.house.agreements
         called_so = known.named(about.agreement_id or "")
         fitting = (one for one in called_so if named & set(map(str, one.their_ids)))
         agreement = next(fitting, None)
-        if agreement is None and about.profile is not None and about.profile.has_cpa:
+        if agreement is None and has_cpa:
             # A CPAId alone says whose address it is; other names may have another agreement.
             agreement = next(iter(called_so), None)
         elif agreement is None:
@@ -577,7 +586,6 @@ def _feed(decoder: Decoder, chunk: bytes, place: Place) -> None:
             decoder.feed(chunk[at:] if at else chunk)
 
 
-_FITS_NOTHING = "fits no message of ours and its peer"
 _OF_THE_HOP = (
     "acknowledged by the next MSH for its hop; expected is the acknowledgement of the To Party"
 )
@@ -588,9 +596,3 @@ _SHOWS_NOTHING = (
     "the caller shows no right to speak so; expected is the certificate and the entrance that were"
     " agreed, and in an answer nothing but what it answers"
 )
-
-
-def _status_of(code: ErrorCode) -> int:
-    if code is ErrorCode.MESSAGE_TOO_LARGE:
-        return 413
-    return 415 if code is ErrorCode.NOT_SUPPORTED else 400

@@ -12,15 +12,17 @@ from email.utils import format_datetime
 from typing import Final
 
 from onceonly.message.errors import LocalError
+from onceonly.message.package import HOPS_HEADER
 from onceonly.message.word import Word, changed
 from onceonly.transport.mail import reply
 from onceonly.transport.mail.limits import HEAD_BYTES_MAX, LINE_MAX, RECEIVED_MAX
 from onceonly.transport.mail.reply import MailRefused
-from onceonly.transport.transport import Headers
+from onceonly.transport.transport import Headers, read_hops
 
 _PLAIN_ID: Final = re.compile(r"[A-Za-z0-9@._:/+=-]{1,200}")
 _FIELD: Final = re.compile(rb"([!-9;-~]{1,100})[ \t]*:(.*)", re.DOTALL)
-_KEPT: Final = frozenset({b"content-type", b"content-transfer-encoding", b"auto-submitted"})
+_HOPS: Final = HOPS_HEADER.lower().encode("ascii")
+_KEPT: Final = frozenset({b"content-type", b"content-transfer-encoding", b"auto-submitted", _HOPS})
 _AS_THEY_ARE: Final = frozenset({"", "7bit", "8bit", "binary"})
 _TO_BE_UNDONE: Final = frozenset({"base64", "quoted-printable"})
 _ID: Final = re.compile(r"<[!-;=?-~]{1,700}>")
@@ -39,6 +41,8 @@ class MailHead(Word):
     """The mail's own Message-ID with its brackets; None where it has none, or several."""
     transfer_encoding: str = "binary"
     """Of the whole body, which then has no parts (RFC 2045 §6.4)."""
+    hops: int = 0
+    """See `transport.Request`."""
 
 
 def render_head(  # noqa: PLR0913 - because each is a line of the head
@@ -128,7 +132,12 @@ class HeadReader:
             automatic = "DeliveryReport"
         encoding = self._kept.get(b"content-transfer-encoding", "").lower()
         named = self._ids[0] if len(self._ids) == 1 else ""
-        head = MailHead(content_type, automatic, message_id=named if _ID.fullmatch(named) else None)
+        head = MailHead(
+            content_type,
+            automatic,
+            message_id=named if _ID.fullmatch(named) else None,
+            hops=read_hops(self._kept.get(_HOPS, "")),
+        )
         if automatic is not None or encoding in _AS_THEY_ARE:
             return head
         # A multipart is never encoded itself, so it could be read in two ways (S18).

@@ -154,6 +154,7 @@ class MailReception:
             "smtp",
             mail_id=head.message_id,
             transfer_encoding=head.transfer_encoding,
+            hops=head.hops,
         )
         self.task = asyncio.ensure_future(self._taker.receive(request, self._body))
         self.task.add_done_callback(self._ended)
