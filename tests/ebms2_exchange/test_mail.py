@@ -51,7 +51,7 @@ async def caught(both: Partners) -> tuple[str, bytes]:
     return message_id, both.system.mails[0]
 
 
-def bounce(mail_id: str, *, action: str = "failed", fields: str = "") -> bytes:
+def bounce(mail_id: str, *, action: str = "failed") -> bytes:
     """A delivery report of RFC 3464 about the mail."""
     lines = [
         "From: MAILER-DAEMON@relay.example",
@@ -70,7 +70,6 @@ def bounce(mail_id: str, *, action: str = "failed", fields: str = "") -> bytes:
         f"Action: {action}",
         "Status: 5.1.1",
         "Diagnostic-Code: smtp; 550 no such user",
-        *([fields] if fields else []),
         "--b",
         "Content-Type: text/rfc822-headers",
         "",
