@@ -361,6 +361,13 @@ def _check_acknowledgements(table: Table) -> None:
     is_http = urlsplit(table["send_to"]).scheme.startswith("http")
     if not is_http and _sends(table):
         table.refuse("sync_reply_mode", "needs an http or https send_to: mail has no answer")
+    resends_by_http = urlsplit(table["resend_to"] or "http:").scheme.startswith("http")
+    if table["profile"].answers_at_once and not resends_by_http:
+        table.refuse(
+            "resend_to",
+            "has no answer, which the header of a message under sync_reply_mode asks for, and a"
+            " resend is the stored bytes; legal: http, https, or sync_reply_mode = none",
+        )
 
 
 def _sends(table: Table) -> bool:

@@ -10,6 +10,7 @@ on, so that combinations can be counted.
 from random import Random
 
 from onceonly.gateway.purge import UNMENTIONED_S
+from onceonly.message.message import SyncReplyMode
 from onceonly.message.profile import Profile
 from onceonly.message.terms import Intermediary
 from onceonly.message.word import changed
@@ -164,6 +165,8 @@ def _line(sketch: Sketch, ends: tuple[str, str], profile: Profile, *, is_first: 
         sketch.tags.add(mode.value)
     terms = terms_of(chance, profile, through=mode, scheme=scheme)
     through = tuple((relay, mode) for relay in relays if mode is not None)
+    if profile.answers_at_once and terms.sync_reply_mode is not SyncReplyMode.NONE:
+        resend_scheme = ""  # Mail has no answer, and a resend asks for one.
     return Line(*ends, profile, terms, through, scheme, resend_scheme)
 
 
