@@ -35,7 +35,7 @@ _UNSIGNED = (
 )
 _NO_KEY = (
     "a signed acknowledgement is asked for, and the receiver has no key for this agreement;"
-    " expected is AckRequested with eb:signed false, or an identity that the receiver's agreement names"
+    " expected is AckRequested with eb:signed false, or an identity in the receiver's agreement"
 )
 _NO_SIGNED_HOP = (
     "the next MSH is asked for a signed acknowledgement, which is not offered here; expected is"
