@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -119,7 +120,7 @@ def check(config: Path | None) -> None:
             f"route {route.id}: {route.profile.name}, {route.intermediary.value}, from "
             f"{route.pair.from_party} to {route.pair.to_party} at {route.send_to}"
         )
-    for warning in warnings_of(configuration):
+    for warning in warnings_of(configuration, time.time_ns() // 1000):
         say(f"warning: {warning}")
     if configuration.drill is not None:
         say("THIS IS A DRILL: times and faults are not real")

@@ -29,7 +29,7 @@ def forms_in(envelope: Envelope, signature: Signature) -> Forms:
     """What the signature of a package that was read must fit. Raises `RemoteError`."""
     root = envelope.root
     if root is None:
-        root = parse(envelope.header, None, DEFAULT)
+        root = parse(envelope.header, None, DEFAULT, reads_latin_1=True)
     return forms_of(envelope.header, root, signature)
 
 
@@ -66,7 +66,7 @@ class Said(Word, kw_only=True):
 
 def said_by(document: bytes, payloads: tuple[Payload, ...], profile: Profile) -> Said:
     """All that evidence needs of a document, read once. Raises `RemoteError` as `references_of`."""
-    signature = read_signature(parse(document, None, DEFAULT))
+    signature = read_signature(parse(document, None, DEFAULT, reads_latin_1=True))
     if signature is None:
         found = references_over(document, payloads, profile)
         return Said(document=document, references=found, signer=None)
@@ -113,7 +113,7 @@ def examine(document: bytes) -> Examined:
     Payloads are not at hand: their digests are in the references. Raises `RemoteError` for a
     document that is no envelope.
     """
-    root = parse(document, None, DEFAULT)
+    root = parse(document, None, DEFAULT, reads_latin_1=True)
     content = codec_of(Profile.EBMS_2_0).read(root, DEFAULT).content
     element = content.element if isinstance(content, Acknowledgment) else None
     if isinstance(content, Message):
