@@ -180,10 +180,17 @@ def _attend(draft: _Draft, line: Line, names: list[str]) -> None:
     if not is_endless and draft.is_on("order-switched", 0.15):
         # Off and on again, at one end, since for ever the parties must agree.
         node, is_ordered = chance.choice(ends), False
+        terms, none = line.terms, DeliveryTerms()
         for _ in range(chance.choice((2, 2, 4))):
-            down_ms, agreement = chance.choice((10, 1_000)), line_id(line)
+            agreed = terms if is_ordered else none
             draft.act(
-                "reconfigure", node, agreement=agreement, down_ms=down_ms, is_ordered=is_ordered
+                "reconfigure",
+                node,
+                agreement=line_id(line),
+                down_ms=chance.choice((10, 1_000)),
+                is_ordered=is_ordered,
+                order_hold_max=agreed.order_hold_max,
+                order_gap_after_s=agreed.order_gap_after_s,
             )
             is_ordered = not is_ordered
 
