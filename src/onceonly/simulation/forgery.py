@@ -33,7 +33,7 @@ from onceonly.message.signals import (
 )
 from onceonly.message.word import Word, changed
 from onceonly.simulation.cast import SERVICE, name_on_wire, party, path_of, speaker, uri
-from onceonly.simulation.packing import FORGER, Forged, Wrapping, pack_message, pack_signal
+from onceonly.simulation.packing import FORGER, Forged, Framing, pack_message, pack_signal
 from onceonly.simulation.plan import Line
 from onceonly.store.contract.store import Snapshot
 
@@ -266,13 +266,13 @@ def _business(scene: ForgerView, sender: PartyId) -> Message:
 
 
 def _signal(scene: ForgerView, signal: Signal, *, sender: str | None = None) -> Forged:
-    return pack_signal(signal, _wrapping(scene, sender))
+    return pack_signal(signal, _framing(scene, sender))
 
 
 def _message(scene: ForgerView, message: Message, body: bytes, *, number: int) -> Forged:
-    return pack_message(message, _wrapping(scene), body, sequence_number=number)
+    return pack_message(message, _framing(scene), body, sequence_number=number)
 
 
-def _wrapping(scene: ForgerView, sender: str | None = None) -> Wrapping:
+def _framing(scene: ForgerView, sender: str | None = None) -> Framing:
     sender_uri = sender or uri(scene.path[1])
-    return Wrapping(scene.line.profile, sender_uri, scene.target, scene.at, scene.number)
+    return Framing(scene.line.profile, sender_uri, scene.target, scene.at, scene.number)

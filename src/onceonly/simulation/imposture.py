@@ -36,7 +36,7 @@ from onceonly.message.signals import (
 from onceonly.message.word import Word, changed
 from onceonly.simulation.cast import SERVICE, name_on_wire, party, path_of, speaker, uri
 from onceonly.simulation.oddity import oddly
-from onceonly.simulation.packing import Forged, Wrapping, pack_message, pack_signal
+from onceonly.simulation.packing import Forged, Framing, pack_message, pack_signal
 from onceonly.simulation.plan import Line
 from onceonly.store.contract.store import Snapshot
 
@@ -119,20 +119,20 @@ class Pose(Word):
 
     def pack(self, signal: Signal, step: int) -> Forged:
         """The signal on its way."""
-        return self._by_him(pack_signal(signal, self._wrapping(step)))
+        return self._by_him(pack_signal(signal, self._framing(step)))
 
     def pack_message(self, message: Message, step: int, *, number: int = 1) -> Forged:
         """The message on its way, with a payload that nobody else has."""
         body = f"<Posed number='{self.number}'/>".encode()
         return self._by_him(
-            pack_message(message, self._wrapping(step), body, sequence_number=number)
+            pack_message(message, self._framing(step), body, sequence_number=number)
         )
 
     def _by_him(self, forged: Forged) -> Forged:
         return changed(forged, source=impostor(self.by))
 
-    def _wrapping(self, step: int) -> Wrapping:
-        return Wrapping(self.profile, uri(self.sender(step)), self.target, self.at, self.number)
+    def _framing(self, step: int) -> Framing:
+        return Framing(self.profile, uri(self.sender(step)), self.target, self.at, self.number)
 
 
 Speak = Callable[[Pose], Forged | None]

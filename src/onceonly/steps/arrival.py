@@ -31,7 +31,7 @@ from onceonly.protocol.effects import (
 from onceonly.protocol.ordering import Taking
 from onceonly.protocol.outbound import Exposure
 from onceonly.protocol.receiving import Arrival, Case, InboundStatus, Reception
-from onceonly.steps import evidence, holding, verdicts
+from onceonly.steps import evidence, holding, mails, verdicts
 from onceonly.steps.agreements import ORDER_LOCATION, AdmittedMessage
 from onceonly.steps.authority import Caller
 from onceonly.steps.cpa import HEADER, check_valid
@@ -324,8 +324,8 @@ def _carry_out(txn: Transaction, ground: Ground, received: Received, reception: 
 
 
 def _row(ground: Ground, received: Received, effect: Journal) -> Record:
-    admitted = received.admitted
-    return ground.house.rows.with_header(
+    admitted, mail_id = received.admitted, received.caller.mail_id
+    row = ground.house.rows.with_header(
         admitted.message,
         admitted.agreement,
         Direction.IN,
@@ -334,6 +334,10 @@ def _row(ground: Ground, received: Received, effect: Journal) -> Record:
         digests=received.digests,
         ack_requested=admitted.ack_requested,
     )
+    is_named = admitted.agreement.profile.drops_repeated_mail and effect.error_code is None
+    if mail_id is None or not is_named:
+        return row
+    return changed(row, reason=mails.brought(row.reason, mail_id))
 
 
 def _is_on_its_way(txn: Snapshot, response: Stored | None) -> bool:

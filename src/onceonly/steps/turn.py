@@ -288,7 +288,7 @@ class Turn:
     def _ping_before(self, entry: OutboundEntry, agreement: Agreement, effect: Inquire) -> Question:
         """The Ping before a message (level 2); its conversation lets a trace show both together."""
         conversation_id = conversation_of(self._txn, entry.message_id)
-        inquiry_id = self._ground.message_id(f"ping {entry.message_id}")
+        inquiry_id = self._ground.message_id(f"ping {entry.message_id}", agreement)
         return Question(
             inquiry_id, effect.kind, agreement, Asker.MESSAGE, entry.message_id, conversation_id
         )
@@ -403,7 +403,7 @@ class Turn:
         """Send the content as a new message; whoever asked has checked that it may be (R-41)."""
         entry = self._entry(work.message_id)
         agreement = self._house.agreement(entry.agreement_id)
-        message_id = self._ground.message_id(f"again {entry.message_id}")
+        message_id = self._ground.message_id(f"again {entry.message_id}", agreement)
         self._txn.resolve_parked(Role.SENDER, entry.pair, entry.message_id, at=self._now.at)
         row = Journal(Event.RESENT, reason=f"as {message_id}: {work.reason}")
         self._note(entry, agreement, row)
@@ -412,7 +412,7 @@ class Turn:
     def _send_new_version(self, entry: OutboundEntry, agreement: Agreement) -> list[Work]:
         if was_resent(self._txn, entry):
             return []
-        message_id = self._ground.message_id(f"again {entry.message_id}")
+        message_id = self._ground.message_id(f"again {entry.message_id}", agreement)
         self._recoveries.replace(entry.message_id, message_id)
         reason = f"new version of {entry.message_id}"
         return self._submit_again(entry, agreement, message_id, reason)

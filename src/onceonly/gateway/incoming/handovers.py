@@ -28,6 +28,7 @@ from onceonly.protocol.receiving import certainly_never_left
 from onceonly.steps import handing_over, holding
 from onceonly.steps.ground import Ground
 from onceonly.steps.handing_over import Debt, Ready
+from onceonly.steps.holding import Followed
 from onceonly.steps.signals import Hop, outcome_row, receipt
 from onceonly.store.contract.entries import InboundEntry
 from onceonly.store.contract.store import Transaction
@@ -84,9 +85,11 @@ class HandOvers:
         self._bugs = bugs
         self._growth = growth
         self._lines: dict[Pair, _Line] = {}
+        desk.when_agreements_change(self.free_unordered)
 
     async def start(self) -> None:
         """Take up what a stop or a crash left stored: acknowledge it again, hand it over."""
+        await self.free_unordered()
         snapshot = self._desk.snapshot()
         for entry in snapshot.list_stored():
             if holding.is_held(snapshot, entry.key):
@@ -97,6 +100,19 @@ class HandOvers:
                 partial(self._park, entry.key),
                 message_id=entry.key.message_id,
             )
+
+    async def free_unordered(self) -> None:
+        """Hand over what was held in an order that is agreed no more."""
+        while self._desk.snapshot().list_gaps(1):
+            followed = await self._desk.persist(self._free)
+            for debt, effects in handing_over.debts_of(followed):
+                self.handed_over(debt, effects)
+            if not followed:
+                return
+
+    def _free(self, txn: Transaction, ground: Ground) -> list[Followed]:
+        under_way = {key for pair in self._lines for key in self._in_line(pair)}
+        return holding.free_unordered(txn, ground, under_way)
 
     async def _take_up(self, entry: InboundEntry) -> None:
         agreement = self._desk.house.agreement(entry.agreement_id)
@@ -282,7 +298,7 @@ class HandOvers:
         for _ in ready:
             self._desk.failpoints.reach("before-hand-over")
         pair = ready[0][0].key.pair
-        is_ordered = True in [debt.agreement.terms.is_ordered for debt, _ in ready]
+        is_ordered = True in [debt.agreement.profile.has_order for debt, _ in ready]
 
         def step(txn: Transaction, ground: Ground) -> list[tuple[Debt, Sequence[Effect]]]:
             asked = [Ready(one, left, self._is_asked_again(one)) for one, left in ready]

@@ -350,7 +350,8 @@ def _refused_without_a_row(case: WorldCase, course: Course) -> Iterator[Violatio
         before = [row.record for row in course.into if row.order < said.order]
         written = {record.error_code for record in before if record.event in _REFUSED}
         if any(record.event is Event.APPLICATION_REFUSED for record in before):
-            written.add(ErrorCode.DELIVERY_FAILURE)
+            tells = course.terms.reports_refusals
+            written.add(ErrorCode.UNKNOWN if tells else ErrorCode.DELIVERY_FAILURE)
         if missing := {code for code, _ in said.letter.errors} - written:
             text = f"{said.packet} says {', '.join(sorted(missing))}, and no row says why"
             yield _at("E2", course, text, said.order)

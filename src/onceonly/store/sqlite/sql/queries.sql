@@ -430,6 +430,10 @@ SELECT inbox_offset, message_id, agreement_id, received_at, handed_over_at, proc
   WHERE inbox_offset > ? AND inbox_offset IS NOT NULL AND status = 'handed_over'
   ORDER BY inbox_offset LIMIT ?
 
+-- name: count_offsets
+SELECT count(*) FROM inbound
+  WHERE inbox_offset > ? AND inbox_offset <= ? AND inbox_offset IS NOT NULL
+
 -- name: list_not_complete
 SELECT inbox_offset, message_id, agreement_id, received_at, handed_over_at, processing, digest,
     header_digest, repetition, first_offset, first_handed_over_at, from_ids, to_ids,
