@@ -69,7 +69,7 @@ class _Draft:
 
 def agreed(plan: Plan) -> Plan:
     """The same world, where its seed says so with more of what its agreements could have."""
-    if not any(line.profile.has_order for line in plan.lines):
+    if not any(map(is_fitting, plan.lines)):
         return plan
     chance = stream(plan.seed, "ebms-2.0")
     draft = _Draft(plan, chance, [*plan.lines], [*plan.actions], set(plan.tags))
@@ -89,9 +89,14 @@ def agreed(plan: Plan) -> Plan:
     )
 
 
+def is_fitting(line: Line) -> bool:
+    """Whether what only the profile has is agreed on it, with nobody between the parties."""
+    return line.profile.has_order and not line.through
+
+
 def _fitting(draft: _Draft) -> list[int]:
     """Where the lines of the profile stand."""
-    return [at for at, line in enumerate(draft.lines) if line.profile.has_order]
+    return [at for at, line in enumerate(draft.lines) if is_fitting(line)]
 
 
 # Several agreements under one CPAId.
