@@ -104,8 +104,11 @@ ANY_ACK_PROVES = Mutant(
     "An acknowledgement without a signature acknowledges, though a signed one was asked for.",
     Edit(
         "steps/evidence.py",
-        "    if why is None and agreement.terms.ack_requested is AckRequested.SIGNED:\n",
-        "    if why is None and agreement.terms.ack_requested is AckRequested.SIGNED and heard:\n",
+        """\
+        _refuse(txn, ground, entry, agreement, _NOT_SIGNED)
+        return False
+""",
+        "        return True\n",
     ),
 )
 

@@ -264,8 +264,8 @@ RESTARTS = (
         "Whoever submits again because no answer came gets another MessageId.",
         Edit(
             "gateway/application/submissions.py",
-            'message_id = submission.message_id or ground.message_id("message")',
-            'message_id = ground.message_id("message")',
+            'message_id = submission.message_id or ground.message_id("message", agreement)',
+            'message_id = ground.message_id("message", agreement)',
         ),
         Edit(
             "steps/submission.py",
