@@ -221,6 +221,8 @@ async def test_a_signature_that_nobody_agreed_on_is_verified_if_its_key_is_known
         await peer.post(stranger)
         await peer.hear("Acknowledgment")
         assert not gateway.rows(Event.EVIDENCE_KEPT)
+        (row,) = gateway.rows(Event.STORED)
+        assert "its signature was not agreed" in (row.reason or "")
 
 
 async def test_a_signed_acknowledgement_that_nobody_can_sign_is_not_supported(tmp_path):

@@ -53,6 +53,8 @@ class AdmittedMessage(Word):
     hop: RoutingHeader | None
     """The last RoutingHeader, which says what this hop has to do (S1-40); None in a profile without
     them, where the header says it."""
+    is_signed: bool = False
+    """Whether its envelope has a signature, whoever made it."""
 
     @property
     def sequence_number(self) -> int | None:
@@ -237,7 +239,8 @@ class Agreements:
         passed(Check.SIGNATURE)
         terms = _terms_of(message, hop, agreement)
         passed(Check.TERMS)
-        admitted = AdmittedMessage(agreement, _renamed(message, agreement, terms), terms, hop)
+        ours = _renamed(message, agreement, terms)
+        admitted = AdmittedMessage(agreement, ours, terms, hop, signature is not None)
         _check_number(admitted)
         passed(Check.NUMBER)
         return admitted
