@@ -270,7 +270,10 @@ def is_acknowledged_by_partner(signal: Acknowledgment, agreement: Agreement) -> 
         # The next MSH speaks for its hop only, and only if it was asked.
         was_asked = agreement.cpa.ack_actor is not AckActor.TO_PARTY_MSH
         return signal.next_element is None or was_asked
-    if agreement.terms.intermediary is Intermediary.ACCEPT and not signal.is_receipt:
+    # Where an acknowledgement says whose it is, an intermediary has one of its own.
+    speaks_for_all = not agreement.profile.acknowledges_on_request
+    is_accepting = agreement.terms.intermediary is Intermediary.ACCEPT
+    if is_accepting and speaks_for_all and not signal.is_receipt:
         return True
     return _are_names_of_partner(signal.element.from_ids, agreement)
 

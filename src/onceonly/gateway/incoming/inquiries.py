@@ -113,7 +113,7 @@ class Inquiries:
         """The agreement whose partner asks: the names fit, and the caller shows what is required.
 
         If the inquiry names no agreement, the only one that the asker has. Agreements that share a
-        name are with one partner, and are answered alike.
+        name are with one partner, and are answered alike: not, if one of them says so.
         """
         header = inquiry.header
         possible = [
@@ -124,7 +124,9 @@ class Inquiries:
             and is_from_partner(header, one)
             and is_entitled(caller, one)
         ]
-        return possible[0] if len({one.name_on_wire for one in possible}) == 1 else None
+        if len({one.name_on_wire for one in possible}) != 1:
+            return None
+        return min(possible, key=lambda one: one.cpa.answers_inquiries)
 
     async def take_refusal(self, signal: ErrorSignal, profile: Profile, caller: Caller) -> bool:
         """Take an error about an inquiry of ours; False if it fits none."""

@@ -11,10 +11,11 @@ from onceonly.gateway.bugs import Bugs
 from onceonly.gateway.desk import Desk
 from onceonly.gateway.incoming.arrivals import Arrivals
 from onceonly.gateway.incoming.doorstep import DOORSTEP_PIECE_BYTES, Doorstep, Place
-from onceonly.gateway.incoming.errors import Errors
+from onceonly.gateway.incoming.errors import Errors, awaits_error, find_fault_answer, status_of
 from onceonly.gateway.incoming.excess import limits_of, refuse_announced_excess, refuse_excess
 from onceonly.gateway.incoming.handovers import HandOvers
 from onceonly.gateway.incoming.inquiries import Inquiries
+from onceonly.gateway.incoming.repeated_mails import REPEATED_MAIL, RepeatedMail, RepeatedMails
 from onceonly.gateway.incoming.signatures import Signatures, references_for, what_happened
 from onceonly.gateway.incoming.validation import Validation
 from onceonly.gateway.payloads import keep
@@ -25,11 +26,10 @@ from onceonly.gateway.tasks import Tasks
 from onceonly.journal.record import Record
 from onceonly.message.agreement import Agreement, Route
 from onceonly.message.digest import Digests
-from onceonly.message.errors import ErrorCode, RemoteError
+from onceonly.message.errors import ErrorCode, FaultCode, RemoteError
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey
 from onceonly.message.message import SyncReplyMode
-from onceonly.message.printable import printable
 from onceonly.message.profile import Profile
 from onceonly.message.signals import (
     Acknowledgment,
@@ -52,8 +52,9 @@ from onceonly.steps.authority import (
     is_entitled,
     readings_by,
 )
+from onceonly.steps.faults import words_of
+from onceonly.steps.mails import was_brought_before
 from onceonly.steps.rows import at_what_waits
-from onceonly.steps.signals import whole
 from onceonly.steps.signing import Heard, SignatureRefused, Unproven, attest
 from onceonly.steps.verdicts import (
     ORPHAN,
@@ -70,9 +71,8 @@ from onceonly.store.spool import Sink, Spool
 from onceonly.transport.transport import Answer as TransportAnswer
 from onceonly.transport.transport import Request, TransferBroken
 from onceonly.wire import names
-from onceonly.wire.envelope import About, Decoder, Document, Envelope, PartHead, encode_fault
+from onceonly.wire.envelope import About, Decoder, Document, Envelope, PartHead
 from onceonly.wire.header_digest import digests_of
-from onceonly.wire.registry import fault_of
 
 TAKEN = TransportAnswer(204)
 
@@ -114,6 +114,7 @@ class Receiver:
         self._limits = limits_of(payload_bytes_max)
         self._tasks = tasks
         self._signatures = Signatures(desk, refusals)
+        self._mails = RepeatedMails(desk, refusals)
 
     async def start(self) -> None:
         """Send and hand over what a stop or a crash left owed to partners and the application."""
@@ -124,8 +125,19 @@ class Receiver:
         self, request: Request, chunks: AsyncIterator[bytes]
     ) -> Coroutine[Any, Any, TransportAnswer]:
         """The transport's `Receive`: take one package in and answer its transport."""
-        caller = Caller(request.transport, request.peer, request.certificate)
-        return self._receive_contained(request, chunks, caller)
+        caller = Caller(
+            request.transport,
+            request.peer,
+            request.certificate,
+            soap_action=request.soap_action,
+            mail_id=request.mail_id,
+            hops=request.hops,
+        )
+        if request.transport != "smtp":
+            return self._receive_contained(request, chunks, caller)
+        return self._mails.receive(
+            request, chunks, lambda body: self._receive_contained(request, body, caller)
+        )
 
     def receive_reply(
         self, request: Request, chunks: AsyncIterator[bytes], answered: Answered
@@ -179,6 +191,7 @@ class Receiver:
                 self._limits,
                 admit=note_admitted,
                 transfer_encoding=request.transfer_encoding,
+                keeps_wrapping=self._desk.house.routes.pass_as_it_came,
             )
             with self._doorstep.enter(caller.address) as place:
                 async for chunk in chunks:
@@ -190,6 +203,8 @@ class Receiver:
             return await self._refuse_caller(error, about, request, caller)
         except RemoteError as error:
             return await self._reject(error, decoder.about if decoder else None, request, caller)
+        except RepeatedMail:
+            return REPEATED_MAIL
         except TransferBroken as broken:
             reason = f"the transfer broke off: {broken}"
             row = self._desk.about_gateway(Event.REJECTED, reason)
@@ -234,6 +249,8 @@ class Receiver:
         caller: Caller,
     ) -> TransportAnswer:
         content = envelope.content
+        if isinstance(admitted, Route):
+            return await self._relay.take(admitted, envelope, sinks, caller)
         if isinstance(content, Acknowledgment | ErrorSignal):
             return await self._take_signal(content, envelope, caller)
         if isinstance(content, Inquiry | Report):
@@ -242,15 +259,17 @@ class Receiver:
                 return await self._signatures.drop(content, heard, caller)
             ration = self._ration_of(content.header.agreement_id, caller)
             return await self._inquiries.take(content, envelope.profile, caller, ration=ration)
-        if isinstance(admitted, Route):
-            return await self._relay.take_message(admitted, envelope, sinks, caller)
         assert admitted is not None, "a message is admitted or refused"
         refuse_dropped(admitted.agreement, envelope.dropped_parts)
         # Before anything of it is kept, or looked up (R-30).
         attested = attest(envelope, admitted.agreement.signing)
         message = changed(admitted.message, payloads=content.payloads)
+        admitted = changed(admitted, message=message)
         digests = digests_of(content, envelope.profile)
-        received = await self._keep(changed(admitted, message=message), digests, sinks, caller)
+        snapshot, at = self._desk.snapshot(), self._desk.clock.now().at
+        if was_brought_before(snapshot, admitted, digests, caller.mail_id, at):
+            return REPEATED_MAIL
+        received = await self._keep(admitted, digests, sinks, caller)
         references = references_for(envelope, admitted, attested)
         return await self._arrivals.take(
             changed(received, attested=attested, references=references)
@@ -425,6 +444,8 @@ class Receiver:
         But not if the caller does not show what that agreement requires, and not more often than
         [limits] say (R-45).
         """
+        if about is not None and about.fault is not None:
+            return await self._take_fault(about.fault, error, request)
         row = changed(
             self._desk.about_gateway(*what_happened(error)),
             direction=Direction.IN,
@@ -450,15 +471,27 @@ class Receiver:
             key = MessageKey(agreement.their_party, agreement.our_party, about.message_id)
             is_believed = agreement.signing.is_believed_unsigned
             is_believed = is_believed and not isinstance(error, SignatureRefused)
+            # What asks for more than we understand is no damaged copy of what we understood.
+            is_believed = is_believed and error.fault is not FaultCode.MUST_UNDERSTAND
             if is_believed and self._arrivals.repeat_response(agreement, key):
                 return TAKEN  # A damaged copy speaks for itself only (R-46).
-        fault = _find_fault(error, about, caller, has_address=agreement is not None)
+        fault = find_fault_answer(error, about, caller, has_address=agreement is not None)
         if fault is not None:
             row = changed(row, event=Event.FAULT_SENT, outcome=Outcome.UNKNOWN.value)
             row = changed(row, status_code=fault.status_code)
             await self._refusals.write(row, agreement_id=ration)
             return fault
         return await self._tell(error, about, agreement, caller)
+
+    async def _take_fault(
+        self, fault: SoapFault, error: RemoteError, request: Request
+    ) -> TransportAnswer:
+        """Note a fault that came by itself: it names no message, and is never answered (R-36)."""
+        said = f"by itself, so that it is about no known message: {words_of(fault)}"
+        row = self._desk.about_gateway(Event.FAULT_RECEIVED, said)
+        row = changed(row, endpoint=request.peer, transport=request.transport)
+        await self._refusals.write(changed(row, direction=Direction.OUT))
+        return changed(TAKEN, error=error.code.value, reason=error.description)
 
     async def _tell(
         self,
@@ -468,11 +501,11 @@ class Receiver:
         caller: Caller,
     ) -> TransportAnswer:
         """Tell the refusal by a message, or by a status if nobody is known who could be told."""
-        if about is not None and _awaits_error(about, caller, has_address=agreement is not None):
+        if about is not None and awaits_error(about, caller, has_address=agreement is not None):
             return await self._errors.answer_rejection(about, agreement, error)
         if about is None or agreement is None or not self._error_posts.spend(agreement.their_party):
             return TransportAnswer(
-                _status_of(error.code), error.code.value, reason=error.description
+                status_of(error.code), error.code.value, reason=error.description
             )
         self._tasks.start(
             self._errors.send_rejection(about, agreement, error), place="posting an error"
@@ -534,34 +567,6 @@ def _name_of(about: About | None) -> str:
     return f"{kind} {about.message_id or 'without a MessageId'}"
 
 
-def _find_fault(
-    error: RemoteError, about: About | None, caller: Caller, *, has_address: bool
-) -> TransportAnswer | None:
-    """The answer of a form with faults, if no message can tell the refusal; None: one can.
-
-    No message can if none could be read, or if nobody here knows where its sender listens.
-    """
-    code = error.fault
-    if code is None and about is not None and about.message_type == names.NORMAL:
-        is_told = has_address or _awaits_error(about, caller, has_address=False)
-        code = None if is_told else fault_of(about.profile)
-    if code is None or not caller.awaits_an_answer:
-        return None
-    text = printable(error.description)
-    fault = SoapFault(code=code, code_text=code.value, text=text)
-    package = encode_fault(fault, None if about is None else about.profile)
-    return TransportAnswer(
-        500, error.code.value, package.content_type, whole(package), error.description
-    )
-
-
-def _awaits_error(about: About, caller: Caller, *, has_address: bool) -> bool:
-    """Whether a message in the answer can tell the sender of the refusal (SyncReply)."""
-    is_readable = about.message_id is not None and (bool(about.from_ids) or has_address)
-    is_message = about.message_type == names.NORMAL and is_readable
-    return is_message and about.wants_sync_reply and caller.awaits_an_answer
-
-
 async def _internal_error(bug: Exception) -> TransportAnswer:
     del bug
     return TransportAnswer(500, "InternalError")
@@ -591,9 +596,3 @@ _SHOWS_NOTHING = (
     "the caller shows no right to speak so; expected is the certificate and the entrance that were"
     " agreed, and in an answer nothing but what it answers"
 )
-
-
-def _status_of(code: ErrorCode) -> int:
-    if code is ErrorCode.MESSAGE_TOO_LARGE:
-        return 413
-    return 415 if code is ErrorCode.NOT_SUPPORTED else 400
