@@ -89,9 +89,11 @@ def test_stdin_is_a_capture_too(config):
 
 
 def test_a_bare_body_needs_its_type(tmp_path, config):
-    """Nothing in a body says where its parts begin."""
+    """Where its first line is no delimiter, nothing says where its parts begin."""
     bare = tmp_path / "body"
     bare.write_bytes(body())
+    assert invoke(bare).exit_code == Exit.OK
+    bare.write_bytes(b"This is a message in MIME format.\r\n" + body())
     without = invoke(bare)
     assert without.exit_code == Exit.USAGE
     assert "--content-type" in without.stderr

@@ -347,6 +347,17 @@ def test_the_leaf_of_a_chain_is_the_certificate_of_a_caller() -> None:
     assert found["caller_certificate"] == [certificate_of(leaf).fingerprint]
 
 
+def test_the_leaf_of_a_chain_with_a_gap_is_not_its_root() -> None:
+    """The root comes first, and the authority between the two is missing."""
+    leaf, root = certificate("gateway", "authority"), certificate("root")
+    found = the_table(
+        certificates_b=key_info("client", root, leaf),
+        client_b='<c:TransportClientSecurity><c:ClientCertificateRef c:certId="client"/>'
+        "</c:TransportClientSecurity>",
+    )
+    assert found["caller_certificate"] == [certificate_of(leaf).fingerprint]
+
+
 @pytest.mark.statement("E2-121")
 def test_the_longer_of_two_plans_is_taken() -> None:
     """Receiver and sender have other Retries and RetryInterval."""

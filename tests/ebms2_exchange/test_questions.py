@@ -180,3 +180,20 @@ async def test_a_pong_in_the_answer_is_read(tmp_path):
         answer = await gateway.call("POST", f"/v1/partners/{peer.party}/ping?wait=20")
         [found] = answer.json["pings"]
         assert found["available"] is True
+
+
+@pytest.mark.statement("E2-89")
+async def test_where_answers_are_switched_off_every_status_is_unauthorized(tmp_path):
+    """Whatever the id, also of a message that is there; a Ping is answered all the same."""
+    async with with_peer(tmp_path, answers_inquiries=False) as (gateway, peer):
+        await peer.say_business(M)
+        await peer.hear("Acknowledgment")
+        await gateway.until_handed_over(M)
+        for about in (M, NEVER_STORED):
+            body = status_request(about)
+            reply = await peer.say_signal("StatusRequest", blocks=SYNC_REPLY, body=body)
+            assert read(reply.body).attribute("StatusResponse", "messageStatus") == "UnAuthorized"
+            assert b"Timestamp>" not in reply.body.partition(b"<SOAP:Body>")[2]
+        await peer.say_signal("Ping")
+        await peer.hear("Pong")
+        assert not peer.has_unheard()

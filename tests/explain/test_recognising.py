@@ -186,10 +186,9 @@ def envelope(soap: str, inner: str = "urn:x") -> bytes:
     [
         (envelope(SOAP_1_1), "", "SOAP"),
         (envelope(SOAP_1_2, EBMS_3), "", "ebMS 3.0, of which AS4 is a profile"),
-        (envelope(SOAP_1_1, EBMS_2), "", "ebMS 2.0"),
         (envelope(SOAP_1_1, EBMS_1), "", "ebMS 1.0"),
         (b"0\x80", "AS2-From: a\r\n", "AS2"),
-        (b"x", 'SOAPAction: "ebXML"\r\n', "SOAP"),
+        (b"x", 'SOAPAction: "urn:x"\r\n', "SOAP"),
         (b"<Invoice/>", None, "another XML document"),
     ],
 )
@@ -201,3 +200,64 @@ def test_what_is_of_another_specification_is_named_with_what_gives_it_away(body,
     assert found.foreign is not None
     assert found.foreign.name == name
     assert found.foreign.by
+
+
+@pytest.mark.parametrize(
+    ("body", "action"),
+    [
+        (envelope(SOAP_1_1, EBMS_2), ""),
+        (envelope(SOAP_1_2, EBMS_2), ""),
+        (envelope(SOAP_1_1, EBMS_2)[:-2], ""),
+        (b"<!DOCTYPE x>" + envelope(SOAP_1_1, EBMS_2), ""),
+        (b"x", 'SOAPAction: "ebXML"\r\n'),
+    ],
+    ids=["no header", "other SOAP", "cut off", "doctype", "nothing"],
+)
+def test_what_is_wrong_in_a_profile_of_ours_is_told_and_not_called_foreign(body, action):
+    """A partner's engineer has to know what is wrong, and not that it is ebMS 2.0."""
+    head = f"POST / HTTP/1.1\r\nHost: x\r\n{action}Content-Type: text/xml\r\n\r\n".encode()
+    for capture in (head + body, body):
+        if capture == b"x":
+            continue
+        found = explained(capture)
+        assert (found.verdict, found.foreign) == (CaptureVerdict.REFUSED, None), found
+        assert found.problem is not None
+
+
+HEADLESS = [
+    b"Content-Type: {type}\r\nContent-Length: {length}\r\n\r\n",
+    b"Date: Sat, 31 Jan 2026 12:00:00 GMT\r\nServer: x\r\nContent-Type: {type}\r\n\r\n",
+    b"Host: x\nUser-Agent: y\nDate: Sat, 31 Jan 2026 12:00:00 GMT\nContent-Type: {type}\n\n",
+]
+
+
+@pytest.mark.parametrize("head", HEADLESS, ids=["two fields", "answer", "request in LF"])
+def test_a_head_of_http_without_its_first_line_is_no_mail(head):
+    """Logs show fields and body; the fields say that it was HTTP."""
+    parcel = order()
+    head = head.replace(b"{type}", parcel.content_type.encode())
+    head = head.replace(b"{length}", b"%d" % len(parcel.body))
+    found = explained(head + parcel.body)
+    assert (found.kind, found.verdict) == ("mime-body", CaptureVerdict.UNDERSTOOD), found
+    assert any("first line" in remark for remark in found.remarks)
+
+
+def test_chunks_without_a_first_line_are_joined():
+    parcel = order()
+    whole = chunked(parcel)
+    found = explained(whole.partition(b"\r\n")[2])
+    assert (found.kind, found.verdict) == ("mime-body", CaptureVerdict.UNDERSTOOD), found
+
+
+@pytest.mark.parametrize("line_end", [b"\r\n", b"\n"])
+@pytest.mark.parametrize("blank_lines", [0, 1])
+def test_a_bare_mime_body_says_its_boundary_itself(line_end, blank_lines):
+    """A program that keeps bodies alone keeps no Content-Type."""
+    found = explained(line_end * blank_lines + order().body.replace(b"\r\n", line_end))
+    assert (found.kind, found.verdict) == ("mime-body", CaptureVerdict.UNDERSTOOD), found
+    assert any("boundary" in remark for remark in found.remarks)
+
+
+def test_two_hyphens_alone_are_no_boundary():
+    for start in (b"--\r\nContent-Type: x\r\n\r\n", b"--a\r\nno field\r\n\r\n", b"-- x"):
+        assert explained(start).verdict is CaptureVerdict.NOT_RECOGNISED, start

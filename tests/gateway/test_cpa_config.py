@@ -6,7 +6,15 @@ import pytest
 from configuration_file import SMALLEST, read, refusal
 
 from onceonly.gateway.config.cpa_keys import CPA_KEYS
-from onceonly.message.cpa import AckActor, CheckHeader, CpaTerms, Demand, ServiceBinding
+from onceonly.message.cpa import (
+    AckActor,
+    CheckHeader,
+    CpaTerms,
+    Demand,
+    MessageIdForm,
+    ServiceBinding,
+)
+from onceonly.message.identity import PartyId
 from onceonly.message.instant import from_datetime
 
 HEAD = SMALLEST.partition("[[agreement]]")[0]
@@ -33,8 +41,13 @@ strict_parts = true
 valid_from = 2026-01-01T00:00:00Z
 valid_until = "2027-01-01T00:00:00+01:00"
 retriable_faults = ["200", "206"]
+reports_refusals = true
 lenient_signal_parties = true
 roles_on_signals = true
+answers_inquiries = false
+message_id_form = "upper-case-uuid"
+xml_part_first = true
+status_request_ref = true
 description = "Orders of the buyer"
 """
 
@@ -54,6 +67,7 @@ def test_every_key_of_a_cpa_is_read(tmp_path):
     (agreement,) = read(tmp_path, HEAD + EVERY_KEY).agreements
     year_at = from_datetime(tomllib.loads("at = 2026-01-01T00:00:00Z")["at"])
     assert agreement.name_on_wire == "http://registry.example/cpa ab 1"
+    assert agreement.terms.reports_refusals
     assert agreement.cpa == CpaTerms(
         cpa_id="http://registry.example/cpa ab 1",
         role="Seller",
@@ -75,6 +89,10 @@ def test_every_key_of_a_cpa_is_read(tmp_path):
         retriable_faults=("200", "206"),
         has_lenient_signal_parties=True,
         has_roles_on_signals=True,
+        answers_inquiries=False,
+        message_id_form=MessageIdForm.UPPER_CASE_UUID,
+        has_xml_first=True,
+        names_in_requests=True,
         description="Orders of the buyer",
     )
 
@@ -131,8 +149,13 @@ def test_no_key_of_a_cpa_is_legal_in_an_older_profile(tmp_path, key):
         ("valid_until = 2026-01-01", "is not an instant"),
         ("retriable_faults = []", "is not a list of texts"),
         ('retriable_faults = ["1", "1"]', "a text is there twice"),
+        ("reports_refusals = 0", "neither true nor false"),
         ("lenient_signal_parties = 0", "neither true nor false"),
         ("roles_on_signals = 0", "neither true nor false"),
+        ("answers_inquiries = 0", "neither true nor false"),
+        ('message_id_form = "uuid"', "is none of them"),
+        ("xml_part_first = 1", "neither true nor false"),
+        ("status_request_ref = 1", "neither true nor false"),
         ('description = "a\\nb"', "not one line of text"),
     ],
 )
@@ -143,6 +166,18 @@ def test_a_wrong_value_is_refused_with_its_key(tmp_path, line, said):
     _, reason = refusal(tmp_path, text)
     assert reason.startswith(f"[agreement] {key} ")
     assert said in reason
+
+
+@pytest.mark.parametrize(
+    "resend_to", ["smtp:msh@buyer.example", "amqp://b.example/v?exchange=x&routing_key=k"]
+)
+def test_what_asks_for_an_answer_is_not_sent_again_where_there_is_none(tmp_path, resend_to):
+    """A resend is the stored bytes, with the SyncReply in them (§14)."""
+    lines = "\n".join(EVERY_KEY.splitlines()[:5])
+    mode = 'sync_reply_mode = "mshSignalsOnly"'
+    text = f'{HEAD}{lines}\n{mode}\nresend_to = "{resend_to}"\n'
+    _, reason = refusal(tmp_path, text)
+    assert reason.startswith("[agreement] resend_to has no answer")
 
 
 def test_every_key_of_a_cpa_has_a_wrong_value_above():
@@ -181,3 +216,15 @@ def test_two_agreements_that_no_arrival_could_tell_apart_are_refused(tmp_path, s
     _, reason = refusal(tmp_path, HEAD + EVERY_KEY + SECOND + services)
     assert said in reason
     assert "as 'cpa-ab-1-orders' has" in reason
+
+
+def test_a_party_may_have_blanks_where_headers_can(tmp_path):
+    """`ebms2.md` §2; the headers of the older profiles cannot have such a name."""
+    partner = '{id = "Acme Corp", type = "name"}'
+    text = HEAD + EVERY_KEY.replace('"urn:duns:111111111"', partner)
+    (agreement,) = read(tmp_path, text).agreements
+    assert agreement.their_ids == (PartyId("Acme Corp", "name"),)
+    older = SMALLEST.replace('with    = ["urn:duns:111111111"]', f"with = [{partner}]")
+    assert older != SMALLEST
+    _, reason = refusal(tmp_path, older)
+    assert "'Acme Corp' is not an identifier" in reason

@@ -2,8 +2,10 @@
 
 from onceonly.message.agreement import Agreement, Route
 from onceonly.message.identity import Pair, PartyId
+from onceonly.message.message import SyncReplyMode
 from onceonly.message.profile import Profile
 from onceonly.message.terms import DeliveryTerms, Intermediary
+from onceonly.message.word import changed
 
 ACME = (PartyId("urn:duns:1"), PartyId("urn:acme"))
 GLOBEX = (PartyId("urn:duns:2"), PartyId("urn:globex"))
@@ -39,3 +41,20 @@ def test_a_route_is_of_the_pair_of_its_ends_by_their_first_ids() -> None:
         hops_max=8,
     )
     assert route.pair == Pair("urn:duns:1", "urn:duns:2")
+
+
+def test_answers_are_read_where_one_was_agreed_or_the_profile_reads_each() -> None:
+    agreement = Agreement(
+        id="tpa-1",
+        profile=Profile.RM_2001,
+        our_ids=ACME,
+        their_ids=GLOBEX,
+        send_to="https://globex.example/msh",
+        error_to=None,
+        receiver_uri="https://globex.example/msh",
+        terms=DeliveryTerms(),
+    )
+    agreed = changed(agreement.terms, sync_reply_mode=SyncReplyMode.SIGNALS_AND_RESPONSE)
+    assert not agreement.reads_answers
+    assert changed(agreement, terms=agreed).reads_answers
+    assert changed(agreement, profile=Profile.EBMS_2_0).reads_answers

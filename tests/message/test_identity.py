@@ -13,6 +13,7 @@ from onceonly.message.identity import (
     checked_identifier,
     checked_key,
     checked_name,
+    checked_party,
     checked_text,
     is_job_name,
     is_uri,
@@ -125,6 +126,21 @@ def test_a_party_without_a_type_has_to_be_a_uri():
     with pytest.raises(RemoteError, match="no type and is not a URI") as refused:
         PartyId("123456789")
     assert refused.value.code is ErrorCode.INCONSISTENT
+
+
+def test_a_party_may_have_single_blanks_inside():
+    """`ebms2.md` §2. A URI has none, so that such a name needs a type."""
+    assert str(PartyId("Acme Corp", "name")) == "name:Acme Corp"
+    with pytest.raises(RemoteError, match="is not a name"):
+        PartyId("Acme  Corp", "name")
+    with pytest.raises(RemoteError, match="not a URI"):
+        PartyId("urn:acme corp")
+
+
+def test_the_older_profiles_have_parties_without_blanks():
+    assert checked_party(PartyId("Acme", "name")) == PartyId("Acme", "name")
+    with pytest.raises(RemoteError, match="PartyId 'Acme Corp' is not an identifier"):
+        checked_party(PartyId("Acme Corp", "name"))
 
 
 def test_the_type_of_a_party_is_an_identifier_too():

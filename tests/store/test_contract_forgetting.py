@@ -24,10 +24,11 @@ from store_samples import (
 )
 
 from onceonly.message.errors import Severity
-from onceonly.message.identity import MessageKey
+from onceonly.message.identity import ConversationKey, MessageKey
 from onceonly.message.message import DeliverySemantics
 from onceonly.message.package import Package
 from onceonly.message.word import changed
+from onceonly.protocol.ordering import OrderStatus, SendingOrder
 from onceonly.protocol.pairing import PairStatus, SendingPair
 from onceonly.protocol.receiving import InboundStatus, ProcessingState, ReceivingPair
 from onceonly.protocol.recovering import Recovery, RecoveryPhase, ResponseStatus
@@ -261,6 +262,19 @@ class TestTombstones:
         assert item.message.key == KEY
         assert list(store.snapshot().list_inbox_offsets("m-1", 9)) == [1]
 
+    def test_an_offset_is_known_until_its_message_is_purged(self, store: Store) -> None:
+        """Also where its sender took the message back; the count is of the range alone."""
+        for message_id in ("m-1", "m-2", "m-3"):
+            arrived(store, message_id, keep_until_at=20)
+            commit(store, lambda tx, one=message_id: finish(tx, one))
+        commit(store, lambda tx: tx.cancel_inbound(KEY, at=5, keep_until_at=20))
+        ranges = ((0, 3), (1, 3), (1, 2), (3, 9), (2, 2))
+        counted = [store.snapshot().count_offsets(*one) for one in ranges]
+        assert counted == [3, 2, 1, 0, 0]
+        assert purged(store, 99) > 0
+        assert store.snapshot().count_offsets(0, 3) == 0
+        assert store.snapshot().last_offset() == 3
+
     def test_cancelling_again_can_only_make_it_last_longer(self, store: Store) -> None:
         """The later end counts, and no end at all is the latest."""
         for keep_until_at in (30, 20):
@@ -434,6 +448,16 @@ class TestOutboundPurge:
         submitted(store, "c")
         page = store.snapshot().list_messages(MessageFilter(after=mark + 1))
         assert [view.message.message_id for view in page.messages] == ["c"]
+
+    def test_a_message_that_blocks_its_conversation_is_kept(self, store: Store) -> None:
+        """Whether what waits may follow it, an operator says, who has to find it (R-34)."""
+        self.settle(store, "m-1", at=5)
+        name = ConversationKey(message("m-1").pair, "conversation-1")
+        blocked = SendingOrder(OrderStatus.BLOCKED, 1, "m-1", 0, began=True)
+        commit(store, lambda tx: tx.put_sending_order(name, blocked, keep_until_at=1))
+        assert self.purge(store, 99) == 0
+        commit(store, lambda tx: tx.put_sending_order(name, SendingOrder(), keep_until_at=1))
+        assert self.purge(store, 99) == 1
 
     def test_a_purged_message_may_change_no_more(self, store: Store) -> None:
         """Writing to what the same transaction has forgotten is our bug."""

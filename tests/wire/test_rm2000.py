@@ -340,6 +340,7 @@ def test_values_outside_their_grammar_are_refused(edits):
     [
         [("<ReliableMessagingInfo>", '<ReliableMessagingInfo DeliverySemantics="BestEffort">')],
         [("urn:duns:111111111", "111111111")],
+        [("urn:duns:111111111", "urn:duns:111 111")],
         [("<PartyId>urn:duns:111111111", '<PartyId type="a">1</PartyId><PartyId type="a">2')],
         [("<PartyId>urn:duns:111111111", "<PartyId>urn:x:1</PartyId><PartyId>urn:x:1")],
     ],
@@ -347,6 +348,16 @@ def test_values_outside_their_grammar_are_refused(edits):
 def test_values_that_contradict_each_other_are_refused(edits):
     """S0-36 and MS section 8.4.1: two semantics, a party without type or URI, a type twice."""
     assert refusal(*edits) is ErrorCode.INCONSISTENT
+
+
+def test_the_name_of_a_party_has_no_blank():
+    """As a repeat of a known form, and as the first one: `ebms-2.0` alone has such names."""
+    for name in ("1", "2", "a b"):
+        edit = ("<PartyId>urn:duns:111111111", f'<PartyId type="name">{name}')
+        if " " in name:
+            assert refusal(edit) is ErrorCode.VALUE_NOT_RECOGNIZED
+        else:
+            assert message_of(edited(edit)).from_ids == (PartyId(name, "name"),)
 
 
 @pytest.mark.parametrize("version", ["1.0", "2.0", "10.21"])

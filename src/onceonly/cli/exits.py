@@ -27,6 +27,7 @@ class Exit(IntEnum):
     DIFFERENCES = 11
     PARTIAL = 12
     NOT_POSSIBLE = 13
+    NOT_VALID_THEN = 14
     INTERRUPTED = 130
 
 
@@ -45,6 +46,7 @@ MEANINGS = {
     Exit.DIFFERENCES: "differences found",
     Exit.PARTIAL: "done with some of many messages, and not with all",
     Exit.NOT_POSSIBLE: "refused by the gateway: not possible as things stand",
+    Exit.NOT_VALID_THEN: "rightly signed, by a certificate that was not valid at the Timestamp",
     Exit.INTERRUPTED: "interrupted",
 }
 

@@ -58,6 +58,11 @@ def package() -> None:
     help="The package that this one acknowledges: whether their References are the same.",
 )
 @click.option(
+    "--certificates-at",
+    metavar="INSTANT",
+    help="When the partner's certificates have to be valid; at the Timestamp, unless this says so.",
+)
+@click.option(
     "--payload",
     type=click.IntRange(min=1),
     metavar="N",
@@ -81,11 +86,13 @@ def explain(file: str, config: Path | None, output: str, **options: Any) -> None
     onceonly package explain request.http -c gateway.toml --caller-certificate buyer.pem
     onceonly package explain mail.eml -c gateway.toml --at 2026-01-31T12:00:00Z
     onceonly package explain ack.http -c gateway.toml --of message.http
+    onceonly package explain old.http -c gateway.toml --at 2016-01-31T12:00:00Z
     onceonly package explain body.bin --content-type 'multipart/related; boundary="b"; …'
     onceonly package explain request.http --payload 2 --out order.xml
 
     0: understood, and with -c it would be accepted; 8: it would be refused, or is of another
-    specification; 2: FILE cannot be read, or nobody can tell what it is.
+    specification; 14: its signature is right, and it would be refused since the certificate was
+    not valid at its Timestamp; 2: FILE cannot be read, or nobody can tell what it is.
     """  # noqa: D301 - because click reads the backspace that keeps the lines apart
     # Read at the use of the command, because --help must stay quick.
     from msgspec import to_builtins  # noqa: PLC0415 - because --help must stay quick
@@ -121,10 +128,15 @@ def explain(file: str, config: Path | None, output: str, **options: Any) -> None
     else:
         for line in lines_of(found):
             put(line)
-    sys.exit(_exit_of(found.verdict.value))
+    sys.exit(_exit_of(found))
 
 
-def _exit_of(verdict: str) -> Exit:
+def _exit_of(found: Any) -> Exit:
+    from onceonly.explain.explanation import fails_by_validity  # noqa: PLC0415 - because --help must stay quick
+
+    verdict = found.verdict.value
+    if fails_by_validity(found):
+        return Exit.NOT_VALID_THEN
     if verdict == "not-recognised":
         say("give --content-type if it is a bare body or a bare header document")
         return Exit.USAGE
@@ -143,19 +155,21 @@ def _circumstances(options: dict[str, Any]) -> Any:
     from onceonly.explain.answering import Circumstances  # noqa: PLC0415 - because --help must stay quick
     from onceonly.explain.explaining import read_beside  # noqa: PLC0415 - because --help must stay quick
 
+    valid_at = options["certificates_at"]
     beside = None
     if options["of"] is not None:
         with _file(options["of"]) as package_of:
             beside = read_beside(package_of)
     return Circumstances(
-        _instant_of(options["at"]),
+        _instant_of(options["at"], "--at"),
         options["entrance"],
         _fingerprint_of(options["caller_certificate"]),
         beside,
+        None if valid_at is None else _instant_of(valid_at, "--certificates-at"),
     )
 
 
-def _instant_of(text: str | None) -> int:
+def _instant_of(text: str | None, option: str) -> int:
     from onceonly.message.instant import from_datetime  # noqa: PLC0415 - because --help must stay quick
 
     if text is None:
@@ -163,7 +177,7 @@ def _instant_of(text: str | None) -> int:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
-        raise click.BadParameter(f"--at is no instant: {error}") from error
+        raise click.BadParameter(f"{option} is no instant: {error}") from error
     return from_datetime(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
 
 

@@ -13,6 +13,7 @@ from onceonly.explain.explanation import (
     MessageFacts,
     PartFacts,
     Problem,
+    fails_by_validity,
 )
 
 _VERDICTS: Final = {
@@ -58,11 +59,22 @@ def lines_of(found: Explanation) -> Iterator[str]:
 
 
 def _verdict(found: Explanation) -> str:
+    if fails_by_validity(found):
+        return (
+            "it would be refused, since the certificate was not valid at its Timestamp;"
+            " its digests and its signature are right (--certificates-at looks at another time)"
+        )
+    if found.verdict is CaptureVerdict.ACCEPTED and _is_conditional(found):
+        return "the gateway would accept it, if it looked at certificates as --certificates-at says"
     if found.verdict is CaptureVerdict.UNDERSTOOD and found.answer is not None:
         return "understood; its payloads are not here, so that no more can be said"
     if found.verdict is CaptureVerdict.UNDERSTOOD and not found.parts:
         return "understood; there is no package in it"
     return _VERDICTS[found.verdict]
+
+
+def _is_conditional(found: Explanation) -> bool:
+    return found.answer is not None and found.answer.certificates_at is not None
 
 
 def _chapter(title: str, lines: Iterator[str]) -> Iterator[str]:

@@ -9,6 +9,7 @@ from typing import Final
 
 from onceonly.explain.capture import Capture, Kind
 from onceonly.explain.doors import find_http_refusal, find_mail_refusal
+from onceonly.explain.error_names import Place, find_names
 from onceonly.explain.evidence import compare
 from onceonly.explain.explanation import (
     AnswerCase,
@@ -24,7 +25,7 @@ from onceonly.explain.meaning import CODES, instant, sentences
 from onceonly.explain.reading import Read, open_package, packed
 from onceonly.explain.rehearsal import PEER, Before, RehearsalStage, Rehearsed
 from onceonly.explain.signature import Agreed
-from onceonly.explain.signers import check_signer
+from onceonly.explain.signers import check_signer, remark_on_refusal
 from onceonly.gateway.config import Configuration
 from onceonly.gateway.incoming.excess import limits_of, refuse_announced_excess, refuse_excess
 from onceonly.gateway.incoming.signatures import find_strictest
@@ -47,6 +48,7 @@ from onceonly.steps.authority import Answered, Caller, NotEntitled
 from onceonly.steps.checks import ADMISSION, AGREED, Check
 from onceonly.steps.ground import House
 from onceonly.steps.routes import is_accepted
+from onceonly.steps.signing import SignatureRefused
 from onceonly.store.contract.store import Transaction
 from onceonly.transport.transport import Answer, Request
 from onceonly.wire.envelope import Document, Envelope
@@ -91,6 +93,8 @@ _BY_STORE: Final = {
 }
 """What no capture can tell."""
 
+_OF_HOPS: Final = (Check.RECEIVER_URI, Check.TIMES)
+"""Of RoutingHeaders, which not every profile has."""
 _OF_NUMBERS: Final = (receiving.Case.QUARANTINED, receiving.Case.OUT_OF_SEQUENCE)
 
 
@@ -104,6 +108,8 @@ class Circumstances(Word):
     """Hexadecimal SHA-256 of the certificate that the caller showed."""
     beside: Read | None = None
     """The package that it acknowledges."""
+    certificates_at: int | None = None
+    """When certificates have to be valid; None: at the Timestamp, as for a gateway."""
 
 
 class _Checks:
@@ -143,6 +149,9 @@ def problem_of(error: RemoteError | NotEntitled) -> Problem:
 
 def _problem_of_answer(answer: Answer) -> Problem:
     text = answer.reason or f"the endpoint answers {answer.status_code}"
+    meant = [one for one in find_names(answer.error or "") if one.place is Place.MAIL]
+    if answer.reason is None and meant:
+        text = f"{text}: {meant[0].meaning}"
     return Problem(answer.error or "", "Error", text, "the endpoint refuses it by itself")
 
 
@@ -161,6 +170,7 @@ def answer(
     _check_parts(checks, read)
     compared = None if around.beside is None else compare(read, around.beside)
     check_signer(checks.add, read, find_named(house, read.document), compared)
+    valid_at = around.certificates_at
     received = None
     if read.envelope is not None and isinstance(read.envelope.content, Message):
         if isinstance(admitted, Route):
@@ -182,6 +192,7 @@ def answer(
         party=str(configuration.party[0]),
         at=instant(around.at),
         caller=_words_of_caller(caller),
+        certificates_at=None if valid_at is None else instant(valid_at),
         falls_under=_name_of(admitted, house, read.document),
         why=_why(admitted, house, read.document),
         checks=tuple(checks.made),
@@ -258,7 +269,7 @@ def _check_reply(
     why = None
     if not 200 <= capture.status < 300:
         why = f"its status is {capture.status}; read is what comes with 2xx"
-    elif agreement is not None and agreement.terms.sync_reply_mode is SyncReplyMode.NONE:
+    elif agreement is not None and not agreement.reads_answers:
         why = f"syncReplyMode of agreement {agreement.id!r} is none"
     if why is None:
         checks.outside("reply", None)
@@ -298,18 +309,22 @@ def _check_admission(
     passed: list[Check] = []
     admitted: AdmittedMessage | Route | None = None
     problem: Problem | None = None
+    remark: str | None = None
     asked: tuple[Check, ...] = ADMISSION
     if document is not None:
         try:
             admitted = admit(house, document, caller, passed.append)
         except (RemoteError, NotEntitled) as error:
             problem = problem_of(error)
+            remark = remark_on_refusal(error) if isinstance(error, SignatureRefused) else None
         is_message = isinstance(document.content, Message)
-        asked = (*ADMISSION, *AGREED) if is_message and not isinstance(admitted, Route) else asked
+        if is_message and not isinstance(admitted, Route):
+            has_hops = document.profile.has_routing_headers
+            asked = (*asked, *(one for one in AGREED if has_hops or one not in _OF_HOPS))
     for check in asked:
         result = CheckResult.PASSED if check in passed else CheckResult.FAILED
-        of_it = None if check in passed else problem
-        checks.add(check.name.lower().replace("_", "-"), check.value, result, of_it)
+        of_it, said = (None, None) if check in passed else (problem, remark)
+        checks.add(check.name.lower().replace("_", "-"), check.value, result, of_it, said)
     return admitted
 
 
@@ -511,9 +526,10 @@ def find_named(house: House, document: Document | None) -> Agreement | None:
     return find_strictest(house.agreements, content)
 
 
-def agreed_of(configuration: Configuration, document: Document) -> Agreed:
+def agreed_of(configuration: Configuration, document: Document, around: Circumstances) -> Agreed:
     """What the configuration says of the signature of a document."""
-    return Agreed(find_named(house_of(configuration, keyless_identities), document))
+    found = find_named(house_of(configuration, keyless_identities), document)
+    return Agreed(found, around.certificates_at)
 
 
 def _why(admitted: AdmittedMessage | Route | None, house: House, document: Document | None) -> str:
@@ -547,6 +563,12 @@ def _asks(agreement: Agreement | Route) -> str:
 
 def _not_known(house: House, read: Read, around: Circumstances, capture: Capture) -> Iterator[str]:
     """What has to be said beside the checks."""
+    if around.certificates_at is not None:
+        yield (
+            "what the gateway itself says of the validity of certificates: it looks at the"
+            f" Timestamp, and here it is looked at {instant(around.certificates_at)}"
+            " (--certificates-at)"
+        )
     agreement = find_named(house, read.document)
     asks = agreement is not None and bool(agreement.caller_certificate)
     if asks and around.certificate is None and capture.kind is not Kind.ANSWER:

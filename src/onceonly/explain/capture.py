@@ -48,7 +48,7 @@ TRIED: Final = (
     "an HTTP answer: the first line is HTTP/x.y STATUS",
     "a mail: the first line is Name: value, and a blank line follows the header block",
     "a bare header document: the first character is <",
-    "a bare MIME body: --content-type says what it is",
+    "a bare MIME body: the first line is --BOUNDARY, or --content-type says what it is",
 )
 
 _REQUEST: Final = re.compile(rb"([A-Z]{1,32}) +(\S+) +HTTP/([0-9.]{1,8})[ \t]*\r?\n")
@@ -65,6 +65,16 @@ _MAILBOX_LINE: Final = re.compile(rb"From [^\r\n]*\r?\n")
 _OF_A_MAIL: Final = frozenset(
     {"from", "to", "date", "subject", "received", "message-id", "return-path", "mime-version"}
 )
+
+_OF_MAIL_ALONE: Final = _OF_A_MAIL - {"date"}
+_OF_HTTP: Final = frozenset(
+    {"content-length", "transfer-encoding", "server", "host", "connection", "user-agent", "date"}
+)
+_DELIMITER: Final = re.compile(
+    rb"--([0-9A-Za-z'()+_,\-./:=? ]{0,69}[0-9A-Za-z'()+_,\-./:=?])[ \t]*\r?\n"
+    rb"(?=[!-9;-~]{1,100}[ \t]*:)"
+)
+"""The first line of a MIME body, and the beginning of a field after it."""
 
 LENGTH_DIGITS_MAX: Final = 18
 """Of a Content-Length; beyond it no number is meant."""
@@ -141,6 +151,11 @@ def recognise(file: BinaryIO, content_type: str | None) -> Capture:
         return _http(given, Kind.ANSWER, version=version, status=int(status), phrase=phrase)
     if start[at:].startswith(_MARKUP) or start.startswith(_MARKUP):
         return _bare(file, DOCUMENT_TYPE, 0)
+    if (delimiter := _DELIMITER.match(start, at)) is not None:
+        boundary = delimiter[1].decode("ascii")
+        remark = f"it has no Content-Type: its boundary is taken from its first line, {boundary}"
+        bare = _bare(file, f'multipart/related; boundary="{boundary}"', 0)
+        return changed(bare, remarks=(remark,))
     mailbox = _MAILBOX_LINE.match(start, at)
     return _mail(file, _head_of(start, at if mailbox is None else mailbox.end()))
 
@@ -263,6 +278,15 @@ def _mail(file: BinaryIO, head: _Head) -> Capture:
     by_name = dict(reversed(fields))
     is_rewritten = _has_bare_line_feeds(head.raw)
     rest = partial(_pieces, file, head.end)
+    if named & _OF_HTTP and not named & _OF_MAIL_ALONE:
+        http = _with_body(file, head, head.at, is_answer=False)
+        return changed(
+            _bare(file, by_name.get("content-type", ""), head.end),
+            body=http.body,
+            head=head.raw,
+            fields=fields,
+            remarks=("its fields are those of HTTP, without the first line", *http.remarks),
+        )
     if not named & _OF_A_MAIL:
         given = _bare(file, by_name.get("content-type", ""), head.end)
         return Capture(

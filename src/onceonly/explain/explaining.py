@@ -17,11 +17,12 @@ from onceonly.explain.explanation import (
     MessageFacts,
     PartFacts,
 )
-from onceonly.explain.foreign import Foreign, find_foreign
+from onceonly.explain.foreign import Foreign, find_foreign, is_ours
 from onceonly.explain.meaning import of_fault, sentences
 from onceonly.explain.parts import CutPart, Take
-from onceonly.explain.reading import Read, take_apart
+from onceonly.explain.reading import Read, soap_type_of, take_apart
 from onceonly.explain.signature import sentences_of_signature
+from onceonly.explain.validity import with_certificates_at
 from onceonly.gateway.config import Configuration
 from onceonly.gateway.incoming.excess import limits_of
 from onceonly.message.message import Message
@@ -82,11 +83,14 @@ def explain(
             verdict=CaptureVerdict.NOT_RECOGNISED,
             tried=captures.TRIED,
         )
+    if configuration is not None and around is not None and around.certificates_at is not None:
+        configuration = with_certificates_at(configuration, around.certificates_at)
     limits = DEFAULT if configuration is None else limits_of(configuration.payload_bytes_max)
     number, take = (None, None) if wanted is None else (wanted.number, wanted.take)
     read = take_apart(capture, limits, wanted=number, take=take)
-    fault = find_fault(capture.content_type, read.parts.root, limits)
-    is_empty = capture.kind is Kind.ANSWER and read.document is None
+    fault = find_fault(soap_type_of(capture), read.parts.root, limits)
+    is_empty = read.document is None
+    is_empty = is_empty and (capture.kind is Kind.ANSWER or fault is not None)
     is_empty = is_empty and (not read.parts.parts or fault is not None)
     foreign = None if fault is not None else _foreign(capture, read)
     compared = None
@@ -107,7 +111,7 @@ def explain(
         foreign=foreign,
         parts=_parts(read),
         document=_document(read),
-        message=_message(read, _signed(read, configuration, compared)),
+        message=_message(read, _signed(read, configuration, around, compared)),
         problem=problem_of(read.error) if has_package and read.error is not None else None,
         answer=said,
     )
@@ -123,6 +127,7 @@ def _foreign(capture: Capture, read: Read) -> Foreign | None:
         return None
     found = find_foreign(capture, read.parts.root)
     is_other = read.root is not None and read.root.tag != ROOT_TAG
+    is_other = is_other and not is_ours(read.parts.root)
     if found is None and is_other and capture.kind is Kind.DOCUMENT:
         assert read.root is not None, "it has a tag"
         return Foreign("another XML document", f"its root element {quoted(read.root.tag)}")
@@ -217,12 +222,17 @@ def _document(read: Read) -> tuple[ElementInWords, ...]:
 
 
 def _signed(
-    read: Read, configuration: Configuration | None, compared: Comparison | None
+    read: Read,
+    configuration: Configuration | None,
+    around: Circumstances | None,
+    compared: Comparison | None,
 ) -> tuple[str, ...]:
     """The blocks and the signature, where the document is a SOAP envelope."""
     if read.document is None or read.root is None or not read.document.profile.has_signatures:
         return ()
-    agreed = None if configuration is None else agreed_of(configuration, read.document)
+    agreed = None
+    if configuration is not None and around is not None:
+        agreed = agreed_of(configuration, read.document, around)
     beside = () if compared is None else (compared.words,)
     signed = sentences_of_signature(read, agreed)
     return (*sentences_of_envelope(read.root), *signed, *beside)

@@ -4,6 +4,7 @@ The names of the fields are the names in that document, and stay.
 """
 
 from enum import StrEnum
+from typing import Final
 
 from onceonly.explain.elements import ElementInWords
 from onceonly.explain.foreign import Foreign
@@ -138,6 +139,8 @@ class GatewayAnswer(Word, kw_only=True):
     at: str
     """The instant as of which it was asked."""
     caller: str
+    certificates_at: str | None = None
+    """When certificates have to be valid, if that was asked for; a gateway has the Timestamp."""
     falls_under: str | None
     """The agreement or route."""
     why: str
@@ -168,3 +171,14 @@ class Explanation(Word, kw_only=True):
     problem: Problem | None = None
     """Why every gateway refuses it, whatever was agreed."""
     answer: GatewayAnswer | None = None
+
+
+VALIDITY: Final = "validity"
+"""The check that fails alone where only the time of a certificate is wrong."""
+
+
+def fails_by_validity(found: Explanation) -> bool:
+    """Whether its digests and its value are right, and its certificate was not valid then."""
+    checks = () if found.answer is None else found.answer.checks
+    failed = [one.name for one in checks if one.result is CheckResult.FAILED]
+    return found.verdict is CaptureVerdict.REFUSED and failed == [VALIDITY]

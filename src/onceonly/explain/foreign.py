@@ -7,6 +7,7 @@ import re
 from typing import Final
 
 from onceonly.explain.capture import Capture
+from onceonly.message.profile import Profile
 from onceonly.message.word import Word
 
 
@@ -27,11 +28,8 @@ _NAMESPACES: Final = (
         "ebMS 3.0, of which AS4 is a profile",
         b"http://docs.oasis-open.org/ebxml-msg/ebms/v3.0/ns/core/200704/",
     ),
-    (
-        "ebMS 2.0",
-        b"http://www.oasis-open.org/committees/ebxml-msg/schema/msg-header-2_0.xsd",
-    ),
 )
+_OURS: Final = b"http://www.oasis-open.org/committees/ebxml-msg/schema/msg-header-2_0.xsd"
 _HEADER: Final = b"http://www.ebxml.org/namespaces/messageHeader"
 _SOAP: Final = (
     ("SOAP 1.1", b"http://schemas.xmlsoap.org/soap/envelope/"),
@@ -45,8 +43,16 @@ _AS2_TYPES: Final = re.compile(
 
 def find_foreign(capture: Capture, root: bytes) -> Foreign | None:
     """Of which other specification it is; `root` is the beginning of its first part or document."""
-    text = root.replace(b"\0", b"") if root[:2] in (b"\xff\xfe", b"\xfe\xff") else root
-    return _by_namespace(text) or _by_field(capture)
+    return None if is_ours(root) else _by_namespace(_text_of(root)) or _by_field(capture)
+
+
+def is_ours(root: bytes) -> bool:
+    """Whether it is of profile `ebms-2.0`, whatever is wrong with it; `root` as above."""
+    return _OURS in _text_of(root)
+
+
+def _text_of(root: bytes) -> bytes:
+    return root.replace(b"\0", b"") if root[:2] in (b"\xff\xfe", b"\xfe\xff") else root
 
 
 def _by_namespace(text: bytes) -> Foreign | None:
@@ -66,6 +72,7 @@ def _by_field(capture: Capture) -> Foreign | None:
             return Foreign("AS2", f"the header field {field}")
     if _AS2_TYPES.match(capture.content_type):
         return Foreign("S/MIME, as AS1 and AS2 use it", f"the type {capture.content_type.strip()}")
-    if capture.find("soapaction") is not None:
+    action = capture.find("soapaction")
+    if action is not None and action.strip('" ') != Profile.EBMS_2_0.soap_action:
         return Foreign("SOAP", "the header field soapaction")
     return None

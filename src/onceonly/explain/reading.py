@@ -135,7 +135,7 @@ def _open_sink(_: PartHead) -> HashSink:
 
 def _find_root(document: bytes, limits: Limits) -> Element | None:
     try:
-        return parse(document, None, limits)
+        return parse(document, None, limits, reads_latin_1=_is_soap(document))
     except RemoteError:
         return None
 
@@ -148,7 +148,8 @@ def _read_document(capture: Capture, limits: Limits) -> Read:
     root: Element | None = None
     try:
         media = parse_media_type(capture.content_type, limits)
-        root = parse(data, media.parameters.get("charset"), limits)
+        charset = media.parameters.get("charset")
+        root = parse(data, charset, limits, reads_latin_1=_is_soap(data))
         declared = _declared(media.parameters.get("version"))
         if root.tag == SOAP_ROOT:
             # Nothing but a SOAP envelope has this root, whatever the capture calls it.
@@ -159,7 +160,7 @@ def _read_document(capture: Capture, limits: Limits) -> Read:
     envelope = None
     if root.tag == SOAP_ROOT and not document.labels:
         # Without payloads the envelope is the whole package.
-        envelope = open_package(_soap_type_of(capture), data, limits)
+        envelope = open_package(soap_type_of(capture), data, limits)
     return Read(parts=parts, root=root, document=document, envelope=envelope, is_type_read=True)
 
 
@@ -172,10 +173,15 @@ def _up_to(most: int, pieces: Iterable[bytes]) -> Iterable[bytes]:
             return
 
 
-def _soap_type_of(capture: Capture) -> str:
-    """What was given, if it is a type of envelopes: it may name the charset."""
+def soap_type_of(capture: Capture) -> str:
+    """What was given; of a bare document that of envelopes, unless its own names a charset."""
     given = capture.content_type.partition(";")[0].strip().lower()
-    return capture.content_type if given == SOAP_TYPE else SOAP_TYPE
+    is_its_own = given == SOAP_TYPE or capture.kind is not Kind.DOCUMENT
+    return capture.content_type if is_its_own else SOAP_TYPE
+
+
+def _is_soap(document: bytes) -> bool:
+    return SOAP in document[:SOAP_WITHIN].replace(b"\0", b"")
 
 
 def _declared(version: str | None) -> Profile | None:
@@ -188,8 +194,8 @@ def packed(capture: Capture, document: bytes, limits: Limits) -> Capture | None:
     As a header part, with the charset and the version of the type that was given; None where that
     is no type.
     """
-    if SOAP in document[:SOAP_WITHIN].replace(b"\0", b""):
-        content_type = _soap_type_of(capture)
+    if _is_soap(document):
+        content_type = soap_type_of(capture)
         return Capture(kind=Kind.BODY, body=lambda: iter((document,)), content_type=content_type)
     try:
         parameters = parse_media_type(capture.content_type, limits).parameters

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from typing import Final
 
+from onceonly.explain.key_info import key_value_of, sentences_of_hints
 from onceonly.explain.meaning import instant
 from onceonly.explain.reading import Read
 from onceonly.gateway.certificate_file import certificate_of
@@ -22,7 +23,14 @@ from onceonly.wire.canonical import Method
 from onceonly.wire.document import Document
 from onceonly.wire.mime import content_ids_of
 from onceonly.wire.names import CONTENT_ID_SCHEME
-from onceonly.wire.proof import PartDigests, check_value, digest_of
+from onceonly.wire.proof import (
+    NO_FORM,
+    PartDigests,
+    PublicKey,
+    check_value,
+    check_value_by,
+    digest_of,
+)
 from onceonly.wire.signature import (
     DIGESTS,
     SHA256,
@@ -43,6 +51,8 @@ class Agreed(Word):
 
     agreement: Agreement | None
     """The one that it falls under."""
+    certificates_at: int | None = None
+    """When certificates have to be valid; None: at the Timestamp."""
 
 
 def sentences_of_signature(read: Read, agreed: Agreed | None) -> Iterator[str]:
@@ -60,6 +70,7 @@ def sentences_of_signature(read: Read, agreed: Agreed | None) -> Iterator[str]:
     count = len(signature.certificates)
     came = "one certificate" if count == 1 else f"{count or 'no'} certificates"
     yield f"a signature by {_algorithm(signature.method)}; {came} came with it"
+    yield from sentences_of_hints(root)
     yield from _covered(signature, root, document)
     header = read.parts.root if read.envelope is None else read.envelope.header
     try:
@@ -68,7 +79,7 @@ def sentences_of_signature(read: Read, agreed: Agreed | None) -> Iterator[str]:
         yield f"it does not fit: {error.description}"
         return
     yield from _fits(signature, forms, read)
-    yield from _whose(signature, forms, _timestamp_of(document), agreed)
+    yield from _whose(signature, forms, _timestamp_of(document), agreed, key_value_of(root))
     if signature.uses_sha1:
         yield "it rests on SHA-1, which is refused unless the agreement has accept_sha1"
 
@@ -94,6 +105,12 @@ def _covered(signature: Signature, root: Element, document: Document) -> Iterato
         f"the envelope in {_form(signature.envelope_method)},"
         f" SignedInfo in {_form(signature.canonicalization)}; digests by {digests}"
     )
+    for one in signature.payloads:
+        if one.form is not None:
+            yield (
+                f"{printable(one.uri)} is signed in {_form(one.form)}, which is refused unless the"
+                " agreement has xml_part_transforms"
+            )
     if signature.filter_prefix is None:
         yield "it has no filter, so that no hop may change a block"
     else:
@@ -117,10 +134,15 @@ def _fits(signature: Signature, forms: Forms, read: Read) -> Iterator[str]:
     if digest_of(signature.envelope.method, forms.envelope) != signature.envelope.value:
         troubles.append("the digest of the envelope is another: it was changed after it was signed")
     parts = _digests_of(read)
-    troubles += filter(None, (_trouble_of(one, parts) for one in signature.payloads))
+    is_whole = read.envelope is not None
+    found = (_trouble_of(one, parts, is_whole=is_whole) for one in signature.payloads)
+    troubles += filter(None, found)
     yield from (f"it does not fit: {one}" for one in troubles)
+    unknown = (_gap_of(one, parts, is_whole=is_whole) for one in signature.payloads)
+    gaps = tuple(filter(None, unknown))
+    yield from gaps
     if not troubles:
-        yield "the digests of all that it covers fit what came"
+        yield f"the digests of all that it covers{' and that came' if gaps else ''} fit what came"
 
 
 def _digests_of(read: Read) -> PartDigests:
@@ -134,19 +156,35 @@ def _digests_of(read: Read) -> PartDigests:
     }
 
 
-def _trouble_of(digest: Digest, parts: PartDigests) -> str | None:
+def _trouble_of(digest: Digest, parts: PartDigests, *, is_whole: bool) -> str | None:
     shown = printable(digest.uri)
     for content_id in content_ids_of(digest.uri[len(CONTENT_ID_SCHEME) :]):
         if content_id in parts:
-            there = parts[content_id].get(digest.method)
-            if there is None:
-                return f"the digest of {shown} is not known, since the package is not whole"
-            return None if there == digest.value else f"the digest of the part {shown} is another"
+            there = parts[content_id].get(digest.way)
+            if there is None and digest.form is not None and is_whole:
+                return f"{shown} is signed in canonical form and has none; {NO_FORM}"
+            is_other = there is not None and there != digest.value
+            return f"the digest of the part {shown} is another" if is_other else None
+    return None
+
+
+def _gap_of(digest: Digest, parts: PartDigests, *, is_whole: bool) -> str | None:
+    """Why nobody can tell here whether a part is what was signed."""
+    shown = printable(digest.uri)
+    for content_id in content_ids_of(digest.uri[len(CONTENT_ID_SCHEME) :]):
+        if content_id in parts:
+            if digest.way in parts[content_id] or (digest.form is not None and is_whole):
+                return None
+            return f"the digest of {shown} is not known, since the package is not whole"
     return f"{shown} is not in the capture, so nobody can tell whether it is what was signed"
 
 
 def _whose(
-    signature: Signature, forms: Forms, timestamp_at: int, agreed: Agreed | None
+    signature: Signature,
+    forms: Forms,
+    timestamp_at: int,
+    agreed: Agreed | None,
+    key_value: PublicKey | None,
 ) -> Iterator[str]:
     if agreed is not None:
         if agreed.agreement is None:
@@ -154,11 +192,14 @@ def _whose(
         else:
             pinned = agreed.agreement.signing.partner_certificates
             if is_pinned := _find_signer([one.der for one in pinned], signature, forms):
-                yield _words_of_pinned(pinned, is_pinned, timestamp_at, agreed.agreement.id)
+                yield from _words_of_pinned(pinned, is_pinned, timestamp_at, agreed)
                 return
             yield _words_of_none(pinned, agreed.agreement.id)
     der = _find_signer(signature.certificates, signature, forms)
     if der is None:
+        if key_value is not None and _is_by(key_value, signature, forms):
+            yield (f"its value is right for the KeyValue that came with it; {_NOTHING_SAYS}")
+            return
         came = "that came with it" if signature.certificates else "here, since none came with it"
         yield (
             f"its value is right for no certificate {came}: partner_certificates of an agreement"
@@ -166,10 +207,23 @@ def _whose(
         )
         return
     yield (
-        f"its value is right for the certificate that came with it, {words_of(der)}; nothing says"
-        " whose that is: anybody can make one, and only partner_certificates of an agreement say"
-        " which are the partner's"
+        f"its value is right for the certificate that came with it, {words_of(der)};"
+        f" {_NOTHING_SAYS}"
     )
+
+
+_NOTHING_SAYS: Final = (
+    "nothing says whose that is: anybody can make one, and only partner_certificates of an"
+    " agreement say which are the partner's"
+)
+
+
+def _is_by(key: PublicKey, signature: Signature, forms: Forms) -> bool:
+    try:
+        check_value_by(key, signature, forms.signed_info)
+    except RemoteError:
+        return False
+    return True
 
 
 def _find_signer(candidates: Sequence[bytes], signature: Signature, forms: Forms) -> bytes | None:
@@ -183,14 +237,20 @@ def _find_signer(candidates: Sequence[bytes], signature: Signature, forms: Forms
 
 
 def _words_of_pinned(
-    pinned: Sequence[PinnedCertificate], der: bytes, timestamp_at: int, agreement_id: str
-) -> str:
+    pinned: Sequence[PinnedCertificate], der: bytes, timestamp_at: int, agreed: Agreed
+) -> Iterator[str]:
     one = next(one for one in pinned if one.der == der)
-    whose = f"partner_certificates of agreement {quoted(agreement_id)}"
-    said = f"its value is right for one of {whose}: {words_of(der)}"
-    if one.was_valid(timestamp_at):
-        return f"{said}; it was valid at the Timestamp of the message"
-    return f"{said}; it was NOT valid at the Timestamp {instant(timestamp_at)}, and does not count"
+    assert agreed.agreement is not None, "its certificate is pinned"
+    whose = f"partner_certificates of agreement {quoted(agreed.agreement.id)}"
+    yield f"its value is right for one of {whose}: {words_of(der)}"
+    at = timestamp_at if agreed.certificates_at is None else agreed.certificates_at
+    when = f"at the Timestamp {instant(timestamp_at)}"
+    if agreed.certificates_at is not None:
+        when = f"at {instant(at)}, which --certificates-at gives in place of the Timestamp"
+    if one.was_valid(at):
+        yield f"that certificate was valid {when}"
+    else:
+        yield f"that certificate was NOT valid {when}, and does not count"
 
 
 def _words_of_none(pinned: Sequence[PinnedCertificate], agreement_id: str) -> str:

@@ -7,6 +7,7 @@ file) has checked that the values fit together; nothing here knows where they co
 
 from onceonly.message.cpa import CpaTerms
 from onceonly.message.identity import Pair, PartyId
+from onceonly.message.message import SyncReplyMode
 from onceonly.message.profile import Profile
 from onceonly.message.signing import SigningTerms
 from onceonly.message.terms import DeliveryTerms, Intermediary
@@ -50,6 +51,12 @@ class Agreement(Word, kw_only=True):
     def name_on_wire(self) -> str:
         """TPAId or CPAId in headers and in journals, where both parties use one name (R-35)."""
         return self.cpa.cpa_id or self.id
+
+    @property
+    def reads_answers(self) -> bool:
+        """Whether a package in the answer of a transport is read (`Profile.reads_every_answer`)."""
+        is_agreed = self.terms.sync_reply_mode is not SyncReplyMode.NONE
+        return is_agreed or self.profile.reads_every_answer
 
     @property
     def our_party(self) -> str:

@@ -140,6 +140,9 @@ def printable(text: str, length_max: int) -> str:
 class PartyId(Word):
     """One name of a Party. Without a `type` the value must be a URI (MS section 8.4.1).
 
+    Single blanks inside are for `ebms-2.0` (`ebms2.md` §2); what reads and configures the older
+    profiles refuses them, by `checked_party`.
+
     Raises `RemoteError` (Inconsistent) when it is not.
     """
 
@@ -147,7 +150,7 @@ class PartyId(Word):
     type: str | None = None
 
     def __post_init__(self) -> None:
-        checked_identifier(self.value, "PartyId")
+        checked_name(self.value, "PartyId")
         if self.type is not None:
             checked_identifier(self.type, "PartyId/@type")
         elif not is_uri(self.value):
@@ -160,6 +163,15 @@ class PartyId(Word):
     def __str__(self) -> str:
         """The one string that names this party in keys, columns and reports."""
         return self.value if self.type is None else f"{self.type}:{self.value}"
+
+
+def checked_party(party_id: PartyId) -> PartyId:
+    """`party_id`, if its value is an identifier, as the profiles before SOAP have it.
+
+    Raises `RemoteError` (ValueNotRecognized).
+    """
+    checked_identifier(party_id.value, "PartyId")
+    return party_id
 
 
 class Pair(NamedTuple):

@@ -6,10 +6,12 @@ the message keeps to its agreement, or travels a route of ours.
 
 from onceonly.message.agreement import Route
 from onceonly.message.errors import ErrorCode, RemoteError
-from onceonly.message.message import Message
+from onceonly.message.message import Message, SyncReplyMode
+from onceonly.message.profile import Profile
 from onceonly.message.signals import Acknowledgment, ErrorSignal, Signal
 from onceonly.steps.agreements import AdmittedMessage
 from onceonly.steps.authority import (
+    ANSWERING,
     Caller,
     NotEntitled,
     is_entitled,
@@ -18,6 +20,7 @@ from onceonly.steps.authority import (
     speaks_of_its_exchange,
 )
 from onceonly.steps.checks import Check, Passed, unnoted
+from onceonly.steps.cpa import HEADER
 from onceonly.steps.ground import House
 from onceonly.wire.envelope import Document
 
@@ -54,6 +57,7 @@ def admit(
     if agreement is not None and not is_entitled(caller, agreement):
         raise NotEntitled(f"does not show what agreement {agreement.id!r} asks of its callers")
     passed(Check.CALLER)
+    _refuse_unanswerable(content, document.profile, caller)
     return house.agreements.admit(
         content,
         document.routing,
@@ -62,6 +66,23 @@ def admit(
         signature=document.signature,
         passed=passed,
     )
+
+
+def _refuse_unanswerable(message: Message, profile: Profile, caller: Caller) -> None:
+    """Raise `RemoteError` if the answer is wished where there is none (`ebms2.md` §14).
+
+    What came in an answer of a partner has no answer either, but its header may say what is agreed
+    for both ways.
+    """
+    is_wished = message.sync_reply_mode not in (None, SyncReplyMode.NONE)
+    has_answer = caller.answered is not None or caller.transport in ANSWERING
+    if is_wished and profile.answers_at_once and not has_answer:
+        raise RemoteError(
+            ErrorCode.INCONSISTENT,
+            f"SyncReply is there, and the message came by {caller.transport}, which has no answer;"
+            " expected is a header without it, or the message by HTTP",
+            location=f"{HEADER}SyncReply",
+        )
 
 
 def _find_route(house: House, document: Document) -> Route | None:

@@ -33,6 +33,14 @@ _UNSIGNED = (
     "a signed acknowledgment is claimed or asked for, and signatures are not offered here; expected"
     " is ackRequested Unsigned, and signed false"
 )
+_NO_KEY = (
+    "a signed acknowledgement is asked for, and the receiver has no key for this agreement;"
+    " expected is AckRequested with eb:signed false, or an identity in the receiver's agreement"
+)
+_NO_SIGNED_HOP = (
+    "the next MSH is asked for a signed acknowledgement, which is not offered here; expected is"
+    " AckRequested with eb:signed false there"
+)
 _NO_NUMBER = (
     "the message is OnceAndOnlyOnce and has no SequenceNumber; expected is one in its last"
     " RoutingHeader"
@@ -53,6 +61,10 @@ class AdmittedMessage(Word):
     hop: RoutingHeader | None
     """The last RoutingHeader, which says what this hop has to do (S1-40); None in a profile without
     them, where the header says it."""
+    deviation: str | None = None
+    """Where its header asks for something else than was agreed, and is obeyed."""
+    is_signed: bool = False
+    """Whether its envelope has a signature, whoever made it."""
 
     @property
     def sequence_number(self) -> int | None:
@@ -237,7 +249,14 @@ class Agreements:
         passed(Check.SIGNATURE)
         terms = _terms_of(message, hop, agreement)
         passed(Check.TERMS)
-        admitted = AdmittedMessage(agreement, _renamed(message, agreement, terms), terms, hop)
+        admitted = AdmittedMessage(
+            agreement,
+            _renamed(message, agreement, terms),
+            terms,
+            hop,
+            _find_deviation(message, agreement, terms),
+            signature is not None,
+        )
         _check_number(admitted)
         passed(Check.NUMBER)
         return admitted
@@ -324,12 +343,13 @@ def _check_times(message: Message, routing: Sequence[RoutingHeader], terms: Deli
 
 def _terms_of(message: Message, hop: RoutingHeader | None, agreement: Agreement) -> DeliveryTerms:
     agreed = agreement.terms
+    # First, since a header that asks the next MSH alone does not lack an AckRequested (IR-07).
+    _check_next(message, agreement)
     semantics = _semantics_of(message, agreement)
     if not agreement.profile.header_has_parameters:
         return agreed if semantics is agreed.semantics else changed(agreed, semantics=semantics)
     _check_order(message, agreement)
     ack_requested = _ack_requested_of(message, hop) or AckRequested.NONE
-    _check_next(message, agreement)
     if ack_requested is AckRequested.SIGNED:
         _refuse_unsignable(agreement)
     if agreement.profile.has_signatures and agreement.cpa.check_header is CheckHeader.STRICT:
@@ -351,7 +371,8 @@ def _refuse_unsignable(agreement: Agreement) -> None:
     """Raise `RemoteError` if a signed acknowledgement is asked for and nobody here can sign it."""
     if agreement.profile.has_signatures and agreement.signing.identities:
         return
-    raise RemoteError(ErrorCode.NOT_SUPPORTED, _UNSIGNED, location=f"{HEADER}AckRequested")
+    text = _NO_KEY if agreement.profile.has_signatures else _UNSIGNED
+    raise RemoteError(ErrorCode.NOT_SUPPORTED, text, location=f"{HEADER}AckRequested")
 
 
 def _check_signed_wish(asked: AckRequested, agreed: DeliveryTerms) -> None:
@@ -393,12 +414,8 @@ def _check_order(message: Message, agreement: Agreement) -> None:
     """
     terms = agreement.terms
     if message.order is None:
-        if terms.is_ordered and agreement.cpa.check_header is CheckHeader.STRICT:
-            raise RemoteError(
-                ErrorCode.INCONSISTENT,
-                "MessageOrder is missing; expected is one in every message, as was agreed",
-                location=ORDER_LOCATION.rpartition("/")[0],
-            )
+        if agreement.cpa.check_header is CheckHeader.STRICT:
+            _check_has_order(message, agreement)
         return
     if not terms.is_ordered:
         raise RemoteError(
@@ -413,6 +430,32 @@ def _check_order(message: Message, agreement: Agreement) -> None:
             " are both beside it",
             location=ORDER_LOCATION.rpartition("/")[0],
         )
+
+
+def _check_has_order(message: Message, agreement: Agreement) -> None:
+    if message.order is None and agreement.terms.is_ordered:
+        raise RemoteError(
+            ErrorCode.INCONSISTENT,
+            "MessageOrder is missing; expected is one in every message, as was agreed",
+            location=ORDER_LOCATION.rpartition("/")[0],
+        )
+
+
+def _find_deviation(message: Message, agreement: Agreement, terms: DeliveryTerms) -> str | None:
+    """What a strict agreement would have refused in the header; None if there is nothing (§6).
+
+    `terms` are those that the header came to.
+    """
+    if not agreement.profile.has_cpa or agreement.cpa.check_header is CheckHeader.STRICT:
+        return None
+    try:
+        _check_wishes(message, agreement)
+        _check_has_order(message, agreement)
+        _check_signed_wish(terms.ack_requested, agreement.terms)
+        _check_sync_reply(message, agreement, is_lenient=False)
+    except RemoteError as error:
+        return error.description
+    return None
 
 
 def _ack_requested_of(message: Message, hop: RoutingHeader | None) -> AckRequested | None:
@@ -446,7 +489,7 @@ def _check_next(message: Message, agreement: Agreement) -> None:
     """Raise `RemoteError` if the header asks the next MSH where that was not agreed."""
     location = f"{HEADER}AckRequested"
     if message.next_ack_requested is AckRequested.SIGNED:
-        raise RemoteError(ErrorCode.NOT_SUPPORTED, _UNSIGNED, location=location)
+        raise RemoteError(ErrorCode.NOT_SUPPORTED, _NO_SIGNED_HOP, location=location)
     if message.wants_next_ack and agreement.cpa.ack_actor is AckActor.TO_PARTY_MSH:
         raise RemoteError(
             ErrorCode.NOT_SUPPORTED,
@@ -461,11 +504,17 @@ def _wished_mode_of(message: Message, agreement: Agreement) -> SyncReplyMode:
 
     A lenient agreement lets a header ask for less, never for more.
     """
-    agreed = agreement.terms
+    is_lenient = agreement.cpa.check_header is CheckHeader.LENIENT
+    is_wished = _check_sync_reply(message, agreement, is_lenient=is_lenient)
+    return agreement.terms.sync_reply_mode if is_wished else SyncReplyMode.NONE
+
+
+def _check_sync_reply(message: Message, agreement: Agreement, *, is_lenient: bool) -> bool:
+    """Whether the header has SyncReply. Raises `RemoteError` if it may not be so."""
     is_wished = message.sync_reply_mode not in (None, SyncReplyMode.NONE)
     is_response = message.ref_to_message_id is not None
-    is_agreed = agreed.sync_reply_mode is not SyncReplyMode.NONE
-    is_less = is_agreed and agreement.cpa.check_header is CheckHeader.LENIENT
+    is_agreed = agreement.terms.sync_reply_mode is not SyncReplyMode.NONE
+    is_less = is_agreed and is_lenient
     if is_wished is not is_agreed and not (is_agreed and is_response) and not is_less:
         raise RemoteError(
             ErrorCode.INCONSISTENT,
@@ -473,7 +522,7 @@ def _wished_mode_of(message: Message, agreement: Agreement) -> SyncReplyMode:
             f" header {'with' if is_agreed else 'without'} it",
             location=f"{HEADER}SyncReply",
         )
-    return agreed.sync_reply_mode if is_wished else SyncReplyMode.NONE
+    return is_wished
 
 
 def _method_of(hop: RoutingHeader | None, agreed: DeliveryTerms) -> ReliableMessagingMethod:

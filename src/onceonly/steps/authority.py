@@ -41,6 +41,10 @@ class Caller(Word):
     """Hexadecimal SHA-256 of the certificate that it showed and that was verified."""
     answered: Answered | None = None
     """If set, the caller is the owner of the address that we called, by TLS if it is https."""
+    soap_action: str | None = None
+    """What it said in SOAPAction, without the quotes; nothing rests on it."""
+    mail_id: str | None = None
+    """The own Message-ID of the mail that brought it; whoever sent the mail made it up."""
     hops: int = 0
     """How many intermediaries of ours it says to be the last of (`transport.Request`)."""
 
@@ -112,7 +116,7 @@ def speaks_of_its_exchange(caller: Caller, content: Content) -> bool:
     if isinstance(content, Acknowledgment | ErrorSignal):
         return content.header.ref_to_message_id == answered.message_id
     if isinstance(content, Message):
-        return content.ref_to_message_id == answered.message_id
+        return content.answered_id == answered.message_id
     if isinstance(content, Report):
         return content.header.ref_to_message_id == answered.message_id
     return False

@@ -43,9 +43,19 @@ AGREED = (
 )
 """Asked of a business message that ends here (`steps.agreements`)."""
 
+
+class SignatureCheck(Enum):
+    """One look at the signature of a package. The value says what is true of one that passes it."""
+
+    SIGNED = "it has the signature that was agreed, in a form that is accepted"
+    DIGESTS = "the digests in its signature are those of the envelope and of each payload that came"
+    SIGNER = "the value of its signature is by one of the partner's certificates"
+    VALIDITY = "that certificate was valid at the Timestamp of the message"
+
+
 Passed = Callable[[Check], None]
 """Told of each check that was passed."""
 
 
-def unnoted(_: Check, /) -> None:
+def unnoted(_: Check | SignatureCheck, /) -> None:
     """Nobody wants to know."""

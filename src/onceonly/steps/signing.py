@@ -6,17 +6,25 @@ kept. Certificates that travel with a message are a hint for the choice and neve
 agreement pins those that may sign (`ebms2.md` §9.6). Pure: keys come in as values.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 
 from onceonly.message.errors import ErrorCode, RemoteError
+from onceonly.message.instant import to_datetime
 from onceonly.message.message import Message, SignedReference
 from onceonly.message.signing import Canonicalization, PinnedCertificate, Signed, SigningTerms
 from onceonly.message.word import Word
+from onceonly.steps.checks import SignatureCheck, unnoted
 from onceonly.wire.document import Content, Envelope
 from onceonly.wire.evidence import forms_in
 from onceonly.wire.proof import check_digests, check_value
-from onceonly.wire.signature import EnvelopeSigning, Signature, Signer, UnreadableSignature
+from onceonly.wire.signature import (
+    EnvelopeSigning,
+    Signature,
+    Signer,
+    UnreadableSignature,
+    transformed,
+)
 
 
 class SigningIdentity(Word, kw_only=True):
@@ -57,6 +65,7 @@ class Attested(Word, kw_only=True):
     """What an acknowledgement copies of it."""
     document: bytes
     """The signed envelope, as it came."""
+    rests_on_sha1: bool = False
 
 
 # --- What we sign -------------------------------------------------------------------------------
@@ -142,6 +151,16 @@ def refuse_unsigned(found: Found, content: Content, terms: SigningTerms) -> None
             raise SignatureRefused("there is no signature; expected is one, which was agreed")
     elif isinstance(found, UnreadableSignature) and _is_looked_at(terms):
         raise SignatureRefused(found.reason, code=found.code)
+    elif isinstance(found, Signature) and _is_looked_at(terms):
+        _refuse_transformed(found, terms)
+
+
+def _refuse_transformed(found: Signature, terms: SigningTerms) -> None:
+    """Raise `SignatureRefused` for a payload in canonical form where that was not agreed (§9.3)."""
+    if found.transforms_parts and not terms.accepts_part_transforms:
+        uri = next(one.uri for one in found.payloads if one.form is not None)
+        expected = "a digest over its bytes, or xml_part_transforms in the agreement"
+        raise SignatureRefused(transformed(uri, expected).description, code=ErrorCode.NOT_SUPPORTED)
 
 
 def requires(terms: SigningTerms, content: Content) -> bool:
@@ -156,22 +175,28 @@ def _is_looked_at(terms: SigningTerms) -> bool:
     return bool(terms.partner_certificates) or not terms.is_believed_unsigned
 
 
-def attest(envelope: Envelope, terms: SigningTerms) -> Attested | None:
+def attest(
+    envelope: Envelope,
+    terms: SigningTerms,
+    passed: Callable[[SignatureCheck], None] = unnoted,
+) -> Attested | None:
     """Verify the signature of a package of the partner; None if it has none and needs none.
 
-    One that nobody agreed on and nobody can verify is ignored. Raises `SignatureRefused`.
+    One that nobody agreed on and nobody can verify is ignored. `passed` is told of each check that
+    was passed. The validity of the certificate comes last: whoever reads the refusal of an old
+    message has to know that nothing else was wrong with it. Raises `SignatureRefused`.
     """
     signature = envelope.signature
     refuse_unsigned(signature, envelope.content, terms)
     if not isinstance(signature, Signature) or not _is_looked_at(terms):
         return None
-    content = envelope.content
-    candidates = _candidates(terms, signature, _timestamp_of(content))
-    if not candidates:
+    passed(SignatureCheck.SIGNED)
+    if not terms.partner_certificates:
         raise SignatureRefused(
-            "no certificate of the partner was valid at the Timestamp; expected is one of"
-            f" {', '.join(one.fingerprint for one in terms.partner_certificates) or 'none at all'}"
+            "the agreement names no certificate of the partner; expected is at least one"
         )
+    content = envelope.content
+    timestamp_at = _timestamp_of(content)
     payloads = content.payloads if isinstance(content, Message) else ()
     try:
         forms = forms_in(envelope, signature)
@@ -182,11 +207,24 @@ def attest(envelope: Envelope, terms: SigningTerms) -> Attested | None:
             [payload.content_id for payload in payloads],
             accepts_sha1=terms.accepts_sha1,
         )
+        passed(SignatureCheck.DIGESTS)
+        candidates = _candidates(terms, signature, timestamp_at)
         signer = _signer_among(candidates, signature, forms.signed_info)
     except RemoteError as error:
         raise SignatureRefused(error.description) from error
+    passed(SignatureCheck.SIGNER)
+    if not signer.was_valid(timestamp_at):
+        raise SignatureRefused(
+            f"its digests and its value are right, and the certificate {signer.fingerprint} was not"
+            f" valid at the Timestamp {_shown(timestamp_at)}; it is from {_shown(signer.from_at)}"
+            f" until {_shown(signer.until_at)}"
+        )
+    passed(SignatureCheck.VALIDITY)
     return Attested(
-        signer=signer.fingerprint, references=forms.references, document=envelope.header
+        signer=signer.fingerprint,
+        references=forms.references,
+        document=envelope.header,
+        rests_on_sha1=signature.uses_sha1,
     )
 
 
@@ -208,10 +246,19 @@ def _signer_among(
 def _candidates(
     terms: SigningTerms, signature: Signature, timestamp_at: int
 ) -> list[PinnedCertificate]:
-    """Those that were valid then; the one that the signature names comes first."""
+    """The one that the signature names comes first, and those that were not valid then come last.
+
+    Two certificates may be of one key; the one that was valid counts.
+    """
     named = {sha256(one).hexdigest() for one in signature.certificates}
-    valid = [one for one in terms.partner_certificates if one.was_valid(timestamp_at)]
-    return sorted(valid, key=lambda one: one.fingerprint not in named)
+    return sorted(
+        terms.partner_certificates,
+        key=lambda one: (not one.was_valid(timestamp_at), one.fingerprint not in named),
+    )
+
+
+def _shown(at: int) -> str:
+    return to_datetime(at).isoformat().replace("+00:00", "Z")
 
 
 def _timestamp_of(content: Content) -> int:

@@ -6,9 +6,8 @@ none, in words. Packages of which nothing has to be said go the short way of `en
 
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from hashlib import new
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from onceonly.message.errors import ErrorCode, RemoteError, changed_error
 from onceonly.message.message import Message, Payload
@@ -26,6 +25,7 @@ from onceonly.wire.document import (
 )
 from onceonly.wire.limits import Limits
 from onceonly.wire.mime import PartHead, carried_type, content_ids_of, part_media_type
+from onceonly.wire.part_digests import PartDigesting
 from onceonly.wire.registry import (
     codec_of,
     fault_of,
@@ -33,17 +33,16 @@ from onceonly.wire.registry import (
     find_by_version,
     forget_with,
     has_header_type,
+    header_types,
+    reads_latin_1,
 )
-from onceonly.wire.signature import DIGESTS, SHA256, Signature, UnreadableSignature
+from onceonly.wire.signature import Digest, Signature, UnreadableSignature, Way
 from onceonly.wire.splitter import PartBegun, PartBytes, PartEnded, PartEvent, Splitter, in_part
 from onceonly.wire.transfer import Transfer, transfer_of
 from onceonly.wire.unframed import Unframed
 from onceonly.wire.version import check_same, profile_of
 from onceonly.wire.wrapping import WrappingKeeper
 from onceonly.wire.xml import Element, parse
-
-if TYPE_CHECKING:
-    from hashlib import _Hash as Hash
 
 NOTHING_SAID: Final = Reference()
 
@@ -105,11 +104,10 @@ class Assembly:
         self._dropped = 0
         self._is_dropped = False
         """The part that is being read is not named, and is dropped."""
-        self._wanted: tuple[str, ...] = ()
-        """By which methods the signature has digests of the part that is being read."""
-        self._hashes: dict[str, Hash] = {}
-        """Those of them that its sink does not compute."""
-        self._digests: dict[str, dict[str, bytes]] = {}
+        self._wanted: tuple[Digest, ...] = ()
+        """The digests that the signature has of the part that is being read."""
+        self._digesting = PartDigesting((), has_sink=True)
+        self._digests: dict[str, dict[Way, bytes]] = {}
 
     @property
     def about(self) -> About | None:
@@ -232,7 +230,7 @@ class Assembly:
             raise RemoteError(
                 ErrorCode.MIME_PROBLEM,
                 f"the first part is not the header: it is {quoted(essence)}, expected is"
-                f" {wanted or names.HEADER_TYPE}",
+                f" {wanted or header_types()}",
             )
         start = self._frame.start
         if start is not None and head.content_id != start:
@@ -272,10 +270,10 @@ class Assembly:
         if reference is None and document.labels and self._drops(document, head):
             self._dropped += 1
             self._is_dropped = True
-            self._hashes = {method: new(DIGESTS[method]) for method in self._wanted}
+            self._digesting = PartDigesting(self._wanted, has_sink=False)
             return
         self._is_dropped = False
-        self._hashes = {method: new(DIGESTS[method]) for method in self._wanted if method != SHA256}
+        self._digesting = PartDigesting(self._wanted, has_sink=True)
         if reference is None:
             raise RemoteError(
                 ErrorCode.MIME_PROBLEM,
@@ -307,8 +305,7 @@ class Assembly:
 
     def _take(self, data: bytes) -> None:
         if self._document is not None:
-            for one in self._hashes.values():
-                one.update(data)
+            self._digesting.update(data)
             if not self._is_dropped:
                 self._sinks[-1].write(data)
             return
@@ -326,7 +323,12 @@ class Assembly:
         self._document = header.find(document, self._charset, self._declared, self._limits)
         if self._document is None:
             try:
-                self._root = parse(document, self._charset, self._limits)
+                self._root = parse(
+                    document,
+                    self._charset,
+                    self._limits,
+                    reads_latin_1=reads_latin_1(self._declared),
+                )
             except RemoteError as error:
                 raise self._as_fault(error) from error
             self._document = header.read(self._root, self._declared, self._limits)
@@ -336,21 +338,22 @@ class Assembly:
             header.learn(document, self._charset, self._declared, self._limits)
 
     def _end_payload(self, document: Document) -> None:
-        digests = {method: one.digest() for method, one in self._hashes.items()}
-        if self._wanted:
-            self._digests[self._head.content_id or ""] = digests
         if self._is_dropped:
+            self._note_digests("")
             return
         content_type, content_id = self._head.content_type, self._head.content_id
         assert content_id is not None, "checked when the part began"
         size_bytes, digest = self._sinks[-1].close()
-        if SHA256 in self._wanted:
-            digests[SHA256] = bytes.fromhex(digest)
+        self._note_digests(digest)
         named = self._names[content_id]
         payload = Payload(
             content_id, carried_type(content_type), size_bytes, digest, document.labels[named]
         )
         self._payloads.append(described(payload, document.references.get(named, NOTHING_SAID)))
+
+    def _note_digests(self, sha256: str) -> None:
+        if self._wanted:
+            self._digests[self._head.content_id or ""] = self._digesting.finish(sha256)
 
 
 def described(payload: Payload, said: Reference) -> Payload:
@@ -368,12 +371,12 @@ def described(payload: Payload, said: Reference) -> Payload:
 
 def _wanted_of(
     signature: Signature | UnreadableSignature | None, content_id: str | None
-) -> tuple[str, ...]:
-    """By which methods a signature has digests of a part."""
+) -> tuple[Digest, ...]:
+    """The digests that a signature has of a part."""
     if content_id is None or not isinstance(signature, Signature):
         return ()
     return tuple(
-        digest.method
+        digest
         for digest in signature.payloads
         if content_id in content_ids_of(digest.uri[len(names.CONTENT_ID_SCHEME) :])
     )

@@ -56,6 +56,8 @@ class Codec:
     """How the Services of signals begin; no message of an application has such a one."""
     charset: str = "utf-8"
     """How the header part spells the encoding of what we write, which is UTF-8."""
+    reads_latin_1: bool = False
+    """A header document may be in ISO-8859-1 or US-ASCII, where its declaration says so."""
     stands_alone: bool = False
     """A header document without payloads is a package without a MIME frame."""
     drops_unnamed_parts: bool = False

@@ -12,10 +12,17 @@ from onceonly.message.message import (
     SyncReplyMode,
 )
 from onceonly.message.profile import Profile
-from onceonly.message.signals import Acknowledgment, ErrorEntry, ErrorSignal, Inquiry, Signal
+from onceonly.message.signals import (
+    Acknowledgment,
+    ErrorEntry,
+    ErrorSignal,
+    Inquiry,
+    Signal,
+    SoapFault,
+)
 from onceonly.message.word import Word, field
 from onceonly.wire import names
-from onceonly.wire.signature import Signature, UnreadableSignature
+from onceonly.wire.signature import Signature, UnreadableSignature, Way
 from onceonly.wire.xml import Element
 
 Content = Message | Signal
@@ -104,8 +111,8 @@ class Envelope(Word):
     """Parts that the Manifest does not name (`Codec.drops_unnamed_parts`)."""
     signature: Signature | UnreadableSignature | None = None
     """As in `Document`."""
-    part_digests: dict[str, dict[str, bytes]] = field(default_factory=dict)
-    """Of each part that the signature names, by Content-ID and method, its digests."""
+    part_digests: dict[str, dict[Way, bytes]] = field(default_factory=dict)
+    """Of each part that the signature names, by Content-ID and way, its digests."""
     root: Element | None = None
     """The document as a tree, if it has a signature, which is verified with it."""
     wrapping: Wrapping | None = None
@@ -132,6 +139,8 @@ class About(Word):
     """The message that it answers; for a signal, the message that it is about."""
     wants_sync_reply: bool = False
     """Its sender waits for the answer in that of the transport (`ebms-2.0`, SyncReply)."""
+    fault: SoapFault | None = None
+    """What it says instead of a message: a SOAP Fault, which nobody asked for here (`ebms-2.0`)."""
 
 
 def about(document: Document) -> About:

@@ -141,6 +141,18 @@ def encode_fault(fault: SoapFault, profile: Profile | None) -> Package:
     return Package(_types_of(codec, codec.charset)[0], (codec.write_fault(fault).encode(),))
 
 
+def find_declared_profile(content_type: str, limits: Limits = DEFAULT) -> Profile | None:
+    """The profile that the Content-Type of a package says; None where it says none. Never raises.
+
+    For decisions before a byte of the package was read; its document has the last word.
+    """
+    try:
+        _, _, version, header_type = read_package_type(content_type, limits)
+        return find_declared(header_type, version)
+    except RemoteError:
+        return None
+
+
 def find_fault(content_type: str, body: bytes, limits: Limits = DEFAULT) -> SoapFault | None:
     """The fault that an answer is; None for every other answer, whatever it is. Never raises."""
     try:
@@ -149,7 +161,9 @@ def find_fault(content_type: str, body: bytes, limits: Limits = DEFAULT) -> Soap
         codec = None if profile is None else codec_of(profile)
         if codec is None or codec.find_fault is None:
             return None
-        return codec.find_fault(parse(body, media_type.parameters.get("charset"), limits))
+        charset = media_type.parameters.get("charset")
+        root = parse(body, charset, limits, reads_latin_1=codec.reads_latin_1)
+        return codec.find_fault(root)
     except RemoteError:
         return None
 

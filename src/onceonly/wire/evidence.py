@@ -29,7 +29,7 @@ def forms_in(envelope: Envelope, signature: Signature) -> Forms:
     """What the signature of a package that was read must fit. Raises `RemoteError`."""
     root = envelope.root
     if root is None:
-        root = parse(envelope.header, None, DEFAULT)
+        root = parse(envelope.header, None, DEFAULT, reads_latin_1=True)
     return forms_of(envelope.header, root, signature)
 
 
@@ -51,9 +51,30 @@ def references_of(
     The References of its signature; without one those that the receiver computes over the same
     things. Raises `RemoteError` for a document that is not ours.
     """
-    signature = read_signature(parse(document, None, DEFAULT))
+    return said_by(document, payloads, profile).references
+
+
+class Said(Word, kw_only=True):
+    """A document of ours, and what proves that somebody has it."""
+
+    document: bytes
+    references: tuple[SignedReference, ...]
+    """As `references_of` has them."""
+    signer: str | None
+    """Fingerprint of the certificate in its signature; None without one."""
+
+
+def said_by(document: bytes, payloads: tuple[Payload, ...], profile: Profile) -> Said:
+    """All that evidence needs of a document, read once. Raises `RemoteError` as `references_of`."""
+    signature = read_signature(parse(document, None, DEFAULT, reads_latin_1=True))
     if signature is None:
-        return references_over(document, payloads, profile)
+        found = references_over(document, payloads, profile)
+        return Said(document=document, references=found, signer=None)
+    signer = sha256(signature.certificates[0]).hexdigest()
+    return Said(document=document, references=_references_in(signature), signer=signer)
+
+
+def _references_in(signature: Signature) -> tuple[SignedReference, ...]:
     return tuple(
         SignedReference(one.uri, one.method, b64encode(one.value).decode())
         for one in (signature.envelope, *signature.payloads)
@@ -67,12 +88,6 @@ def references_over(
     compute = codec_of(profile).references_over
     assert compute is not None, "the profile has signatures"
     return compute(document, payloads)
-
-
-def find_signer_of(document: bytes) -> str | None:
-    """Fingerprint of the certificate in the signature of a document of ours; None without one."""
-    signature = read_signature(parse(document, None, DEFAULT))
-    return None if signature is None else sha256(signature.certificates[0]).hexdigest()
 
 
 class Examined(Word, kw_only=True):
@@ -98,7 +113,7 @@ def examine(document: bytes) -> Examined:
     Payloads are not at hand: their digests are in the references. Raises `RemoteError` for a
     document that is no envelope.
     """
-    root = parse(document, None, DEFAULT)
+    root = parse(document, None, DEFAULT, reads_latin_1=True)
     content = codec_of(Profile.EBMS_2_0).read(root, DEFAULT).content
     element = content.element if isinstance(content, Acknowledgment) else None
     if isinstance(content, Message):
@@ -108,10 +123,7 @@ def examine(document: bytes) -> Examined:
     found: tuple[SignedReference, ...] = ()
     if signature is not None:
         certificate = next(iter(signature.certificates), None)
-        found = tuple(
-            SignedReference(one.uri, one.method, b64encode(one.value).decode())
-            for one in (signature.envelope, *signature.payloads)
-        )
+        found = _references_in(signature)
         trouble = _trouble_with(document, root, signature, certificate) or ""
     return Examined(
         certificate=certificate,

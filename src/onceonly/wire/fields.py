@@ -13,6 +13,7 @@ from onceonly.message.identity import (
     IDENTIFIER_LENGTH_MAX,
     PartyId,
     checked_identifier,
+    checked_party,
     checked_text,
     is_uri,
     printable,
@@ -60,7 +61,7 @@ Word = TypeVar("Word")
 def read_party(element: Element, order: Order, limits: Limits) -> tuple[PartyId, ...]:
     """The PartyIds of a From or To."""
     party_ids = tuple(
-        PartyId(text_of(child, "PartyId"), find_attribute(child, "type"))
+        checked_party(PartyId(text_of(child, "PartyId"), find_attribute(child, "type")))
         for child in several(element, order, limits.party_ids_max)
     )
     check_party(party_ids)

@@ -34,6 +34,7 @@ def learn(document: bytes, charset: str | None, declared: Profile | None, limits
         charset,
         codec_of(declared),
         limits,
+        # The short way decodes UTF-8 alone, so that a document in ISO-8859-1 must not be learned.
         read=lambda like: read(parse(like, charset, limits), declared, limits),
     )
 

@@ -15,7 +15,14 @@ from onceonly.message.printable import quoted
 from onceonly.wire import names
 from onceonly.wire.limits import Limits
 from onceonly.wire.mime import checked_content_id, parse_media_type
-from onceonly.wire.registry import fault_of, find_by_type, forget_with, has_header_type
+from onceonly.wire.registry import (
+    fault_of,
+    find_by_type,
+    forget_with,
+    has_header_type,
+    package_types,
+)
+from onceonly.wire.xml import WHITE_SPACE
 
 PACKAGE_TYPE: Final = f'{names.PACKAGE_TYPE}; type="{names.HEADER_TYPE}"'
 """Without version, boundary and start."""
@@ -84,11 +91,11 @@ def parse_package_type(content_type: str, limits: Limits) -> PackageType:
     essence, parameters = media.essence, media.parameters
     if has_header_type(essence, stands_alone=True):
         return None, None, parameters.get("version"), essence
-    header_type = parameters["type"].lower() if "type" in parameters else None
+    header_type = _header_type_of(parameters.get("type"))
     if essence != names.PACKAGE_TYPE or not (header_type is None or has_header_type(header_type)):
         raise RemoteError(
             ErrorCode.NOT_SUPPORTED,
-            f"the package is {quoted(content_type)}; expected is {PACKAGE_TYPE}",
+            f"the package is {quoted(content_type)}; expected is {package_types()}",
         )
     boundary = parameters.get("boundary")
     if boundary is None:
@@ -105,3 +112,8 @@ def parse_package_type(content_type: str, limits: Limits) -> PackageType:
         parameters.get("version"),
         header_type,
     )
+
+
+def _header_type_of(given: str | None) -> str | None:
+    """The media type in `type`; a charset or another parameter beside it says nothing new."""
+    return None if given is None else given.partition(";")[0].strip(WHITE_SPACE).lower()

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from onceonly.message.errors import FaultCode
 from onceonly.message.profile import Profile
-from onceonly.wire import ebms2, rm2000, rm2001
+from onceonly.wire import ebms2, names, rm2000, rm2001
 from onceonly.wire.codec import Codec
 
 _codecs: dict[Profile, Codec] = {}
@@ -74,6 +74,20 @@ def has_header_type(header_type: str, *, stands_alone: bool = False) -> bool:
     )
 
 
+@lru_cache(maxsize=1)
+def header_types() -> str:
+    """The media types of the header documents of all profiles, for a refusal."""
+    return " or ".join(dict.fromkeys(codec.header_type for codec in _codecs.values()))
+
+
+@lru_cache(maxsize=1)
+def package_types() -> str:
+    """The Content-Types of the packages of all profiles, for a refusal."""
+    alone = dict.fromkeys(one.header_type for one in _codecs.values() if one.stands_alone)
+    framed = f"{names.PACKAGE_TYPE} with the type {header_types()}"
+    return ", or ".join((framed, *(f"{one} alone" for one in alone)))
+
+
 def find_by_type(header_type: str | None) -> Profile | None:
     """The profile whose form this media type of the header says, without a version."""
     for codec in _codecs.values():
@@ -89,6 +103,12 @@ def has_short_way(profile: Profile | None) -> bool:
 
 
 @lru_cache(maxsize=64)
+def reads_latin_1(profile: Profile | None) -> bool:
+    """Whether header documents of this profile may be in ISO-8859-1."""
+    return profile is not None and _codecs[profile].reads_latin_1
+
+
+@lru_cache(maxsize=64)
 def fault_of(profile: Profile | None) -> FaultCode | None:
     """The fault that refuses a package without a readable document, if the form has any."""
     has_faults = profile is not None and _codecs[profile].has_faults
@@ -96,7 +116,10 @@ def fault_of(profile: Profile | None) -> FaultCode | None:
 
 
 forget_with(find_by_version.cache_clear)
+forget_with(header_types.cache_clear)
+forget_with(package_types.cache_clear)
 forget_with(has_short_way.cache_clear)
+forget_with(reads_latin_1.cache_clear)
 forget_with(fault_of.cache_clear)
 register(rm2000.CODEC)
 register(rm2001.CODEC)

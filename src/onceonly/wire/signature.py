@@ -14,13 +14,12 @@ from typing import Final
 from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.message import Actor, SignedReference
 from onceonly.message.printable import quoted
-from onceonly.message.word import Word
+from onceonly.message.word import Word, changed
 from onceonly.wire.canonical import (
     Attributes,
     Method,
     View,
-    canonical_forms,
-    scopes_of,
+    forms_and_scopes,
 )
 from onceonly.wire.names import CONTENT_ID_SCHEME
 from onceonly.wire.soap import NAMESPACE as SOAP
@@ -70,6 +69,11 @@ _XPATH_PATH: Final = (
 )
 _PREFIX_LIST: Final = f"{{{EXCLUSIVE}}}InclusiveNamespaces"
 
+_OBJECT: Final = f"{{{NAMESPACE}}}Object"
+_CHILDREN: Final = ("SignedInfo", "SignatureValue", "KeyInfo")
+_REQUIRED: Final = 2
+"""Of the children; KeyInfo may be missing."""
+
 _HOP_ACTORS: Final = frozenset({Actor.NEXT_MSH.value, NEXT_ACTOR})
 _CONDITION: Final = (
     r"ancestor-or-self\s*::\s*node\s*\(\s*\)\s*\[\s*@\s*{prefix}:actor\s*=\s*"
@@ -77,13 +81,19 @@ _CONDITION: Final = (
 )
 _FILTER: Final = re.compile(
     r"\s*not\s*\(\s*"
-    + _CONDITION.format(prefix=r"(?P<prefix>[A-Za-z_][A-Za-z0-9_.\-]*)", quote="q1", actor="one")
+    + _CONDITION.format(prefix=r"(?P<prefix>[^\s:@()\[\]\"']+)", quote="q1", actor="one")
     + r"\s*\|\s*"
     + _CONDITION.format(prefix="(?P=prefix)", quote="q2", actor="other")
     + r"\s*\)\s*",
     re.ASCII,
 )
-"""The filter of the standard (§4.1.3), with blanks wherever XPath allows them."""
+"""The filter of the standard (§4.1.3), with blanks wherever XPath allows them.
+
+Whether its prefix is one, is shown by its being bound to SOAP (`forms_of`)."""
+
+
+Way = str | tuple[str, Method]
+"""How a digest is made: its method alone, or that and the canonical form that it is over."""
 
 
 class Digest(Word):
@@ -92,6 +102,13 @@ class Digest(Word):
     uri: str
     method: str
     value: bytes
+    form: Method | None = None
+    """Of a payload in XML: the canonical form that was digested. None: its bytes were."""
+
+    @property
+    def way(self) -> Way:
+        """How it was made."""
+        return self.method if self.form is None else (self.method, self.form)
 
 
 class Signature(Word, kw_only=True):
@@ -110,6 +127,11 @@ class Signature(Word, kw_only=True):
     value: bytes
     certificates: tuple[bytes, ...]
     """In DER, from KeyInfo: a hint for the choice among those of an agreement, and no more."""
+
+    @property
+    def transforms_parts(self) -> bool:
+        """Whether a payload was made canonical before it was signed."""
+        return any(one.form is not None for one in self.payloads)
 
     @property
     def uses_sha1(self) -> bool:
@@ -183,7 +205,7 @@ def read_signature(root: Element) -> Signature | None:
         raise refused(
             f"the envelope has {len(found)} Signatures; expected is one, a child of the Header"
         )
-    children = _children(found[0], ("SignedInfo", "SignatureValue", "KeyInfo"), required=2)
+    children = _children(found[0])
     signed_info = children["SignedInfo"]
     parts = list(signed_info)
     if len(parts) < 3 or [one.tag for one in parts[:2]] != [
@@ -210,13 +232,19 @@ def read_signature(root: Element) -> Signature | None:
     )
 
 
-def _children(element: Element, order: Sequence[str], *, required: int) -> dict[str, Element]:
-    """The children, which are these in this order; those after the required ones may be missing."""
+def _children(element: Element) -> dict[str, Element]:
+    """The children that count, by name; the last may be missing.
+
+    Objects after them are left alone, as properties that some products write there: no Reference
+    may name them, so that nothing depends on what they say.
+    """
     tags = [one.tag for one in element]
-    wanted = [f"{{{NAMESPACE}}}{name}" for name in order]
-    if not required <= len(tags) <= len(wanted) or tags != wanted[: len(tags)]:
-        raise refused(f"{element.tag.rpartition('}')[2]} is not {', '.join(order)} in this order")
-    return dict(zip(order, element, strict=False))
+    while tags and tags[-1] == _OBJECT:
+        tags.pop()
+    wanted = [f"{{{NAMESPACE}}}{name}" for name in _CHILDREN]
+    if not _REQUIRED <= len(tags) <= len(wanted) or tags != wanted[: len(tags)]:
+        raise refused(f"Signature is not {', '.join(_CHILDREN)} and then Objects, in this order")
+    return dict(zip(_CHILDREN, list(element)[: len(tags)], strict=False))
 
 
 _Read = tuple[Digest, Method, str | None]
@@ -269,14 +297,26 @@ def _read_digest(element: Element) -> tuple[Element | None, Digest]:
 
 def _read_payload(element: Element) -> _Read:
     transforms, digest = _read_digest(element)
-    if transforms is not None:
-        raise RemoteError(
-            ErrorCode.NOT_SUPPORTED,
-            f"the Reference {quoted(digest.uri)} transforms a payload; expected is a digest over"
-            " its bytes",
-            location=digest.uri,
+    if transforms is None:
+        return digest, Method(), None
+    steps = list(transforms)
+    form = None
+    if len(steps) == 1 and steps[0].tag == f"{{{NAMESPACE}}}Transform":
+        form = _METHODS.get(steps[0].get("Algorithm", ""))
+    if form is None:
+        raise transformed(
+            digest.uri, "a digest over its bytes, or over one canonical form of an XML document"
         )
-    return digest, Method(), None
+    return changed(digest, form=_method_of(steps[0])), Method(), None
+
+
+def transformed(uri: str, expected: str) -> RemoteError:
+    """A payload was transformed before it was signed, in a way that is not accepted (§9.3)."""
+    return RemoteError(
+        ErrorCode.NOT_SUPPORTED,
+        f"the Reference {quoted(uri)} transforms a payload; expected is {expected}",
+        location=uri,
+    )
 
 
 def _read_reference(element: Element) -> _Read:
@@ -373,21 +413,23 @@ def forms_of(document: bytes, root: Element, signature: Signature) -> Forms:
     methods = (signature.canonicalization, signature.envelope_method)
     if any(method.with_comments for method in methods) and b"<!--" in plain_text(document):
         raise refused("comments are signed; expected is an envelope without them (§9.3)")
-    if signature.filter_prefix is not None:
-        (scope,) = scopes_of(document, _XPATH_PATH)
-        if scope.get(signature.filter_prefix) != SOAP:
-            raise refused(
-                f"the filter's prefix {quoted(signature.filter_prefix)} is not bound to SOAP 1.1"
-            )
-    (envelope,), (info,), texts = canonical_forms(
+    ((envelope,), (info,), texts), scopes = forms_and_scopes(
         document,
         (
             covered(signature.envelope_method, is_filtered=signature.filter_prefix is not None),
             View(signature.canonicalization, SIGNED_INFO_PATH),
             View(Method(), (*SIGNED_INFO_PATH, f"{{{NAMESPACE}}}Reference")),
         ),
+        _XPATH_PATH,
     )
-    elements = root.iterfind(f".//{SIGNED_INFO_PATH[-1]}/{{{NAMESPACE}}}Reference")
+    if signature.filter_prefix is not None:
+        (scope,) = scopes
+        if scope.get(signature.filter_prefix) != SOAP:
+            raise refused(
+                f"the filter's prefix {quoted(signature.filter_prefix)} is not bound to SOAP 1.1"
+            )
+    # By its whole path, since an Object may hold anything.
+    elements = root.iterfind("/".join((*SIGNED_INFO_PATH[1:], f"{{{NAMESPACE}}}Reference")))
     references = tuple(
         reference_of(element, text.decode()) for element, text in zip(elements, texts, strict=True)
     )

@@ -34,7 +34,7 @@ from operator import itemgetter
 from typing import Any, Final
 
 from onceonly.message.errors import RemoteError
-from onceonly.message.identity import PartyId, checked_text
+from onceonly.message.identity import PartyId, checked_party, checked_text
 from onceonly.message.message import Message
 from onceonly.message.signals import Acknowledgment
 from onceonly.message.word import Word, changed
@@ -341,7 +341,7 @@ def _find_instant(text: str) -> int | None:
 
 
 def _party(type_: str | None, value: str) -> tuple[PartyId]:
-    return (PartyId(value, type_),)
+    return (checked_party(PartyId(value, type_)),)
 
 
 def _uri(value: str) -> str:

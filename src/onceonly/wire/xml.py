@@ -12,6 +12,7 @@ dictionary of the thread, so a peer could make the memory of a gateway grow for 
 """
 
 import re
+from typing import Final
 from xml.etree.ElementTree import Element, ParseError, XMLParser
 
 from onceonly.message.errors import ErrorCode, LocalError, RemoteError
@@ -50,6 +51,15 @@ _ENCODINGS = {
     "csutf16": "utf-16",
 }
 """The names of both encodings, in lower case and without hyphens, underscores and blanks."""
+_LATIN_1: Final = {
+    "iso88591": "iso-8859-1",
+    "latin1": "iso-8859-1",
+    "l1": "iso-8859-1",
+    "isolatin1": "iso-8859-1",
+    "usascii": "us-ascii",
+    "ascii": "us-ascii",
+}
+"""Those of the encodings that a declaration may name where a profile reads them."""
 _SPELLING = str.maketrans("", "", "-_ ")
 _SPECIAL = re.compile(r"[^ !#-%'-;=?-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _REFERENCES = {
@@ -63,11 +73,14 @@ _REFERENCES = {
 }
 
 
-def parse(document: bytes, charset: str | None, limits: Limits) -> Element:
+def parse(
+    document: bytes, charset: str | None, limits: Limits, *, reads_latin_1: bool = False
+) -> Element:
     """The root element of `document`; `charset` is the parameter of its Content-Type, if any.
 
-    Raises `RemoteError`: OtherXml if it is not a plain well-formed document, NotSupported if the
-    encodings disagree or are not UTF-8 or UTF-16, MessageTooLarge above a limit.
+    With `reads_latin_1` its declaration may say ISO-8859-1 or US-ASCII. Raises `RemoteError`:
+    OtherXml if it is not a plain well-formed document, NotSupported if the encodings disagree or
+    are others, MessageTooLarge above a limit.
     """
     if len(document) > limits.header_bytes_max:
         raise RemoteError(
@@ -75,7 +88,7 @@ def parse(document: bytes, charset: str | None, limits: Limits) -> Element:
             f"the header document is too long: it has {len(document)} bytes, at most"
             f" {limits.header_bytes_max} are read",
         )
-    document = _content(document, charset)
+    document = _content(document, charset, reads_latin_1=reads_latin_1)
     elements = _check_markup(document, limits)
     parser = XMLParser(encoding="utf-8")  # noqa: S314 - because `_check_markup` went before
     try:
@@ -93,9 +106,9 @@ def parse(document: bytes, charset: str | None, limits: Limits) -> Element:
     return root
 
 
-def _content(document: bytes, charset: str | None) -> bytes:
+def _content(document: bytes, charset: str | None, *, reads_latin_1: bool) -> bytes:
     """The document in UTF-8, without byte order mark and declaration."""
-    encoding, document = in_utf_8(document)
+    encoding, document = in_utf_8(document, reads_latin_1=reads_latin_1)
     declaration = _DECLARATION.match(document)
     declared = charset
     if declaration is not None:
@@ -115,18 +128,22 @@ def declaration_end(text: bytes) -> int:
 
 
 def plain_text(document: bytes) -> bytes:
-    """The document in UTF-8, without byte order mark and declaration. Raises like `in_utf_8`."""
-    _, text = in_utf_8(document)
+    """The text of a document that `parse` has read: in UTF-8, without mark and declaration."""
+    _, text = in_utf_8(document, reads_latin_1=True)
     return text[declaration_end(text) :]
 
 
-def in_utf_8(document: bytes) -> tuple[str, bytes]:
+def in_utf_8(document: bytes, *, reads_latin_1: bool = False) -> tuple[str, bytes]:
     """The encoding of `document`, utf-8 or utf-16, and its text in UTF-8 without byte order mark.
 
-    Raises `RemoteError` (OtherXml) where it is neither.
+    With `reads_latin_1` also iso-8859-1 or us-ascii, where its declaration says so. Raises
+    `RemoteError` (OtherXml) where it is none of them.
     """
     codec = _BOMS_UTF_16.get(document[:2])
+    declared = _find_latin_1(document) if reads_latin_1 else None
     try:
+        if declared is not None:
+            return declared, document.decode(declared).encode()
         if codec is not None:
             return "utf-16", document[2:].decode(codec).encode()
         document = document.removeprefix(_BOM_UTF_8)
@@ -140,8 +157,19 @@ def in_utf_8(document: bytes) -> tuple[str, bytes]:
     return "utf-8", document
 
 
+def _find_latin_1(document: bytes) -> str | None:
+    """The encoding of one byte for each character that the declaration names."""
+    declaration = _DECLARATION.match(document)
+    name = b"" if declaration is None else declaration[1] or declaration[2] or b""
+    return _LATIN_1.get(_plain(name.decode("ascii")))
+
+
+def _plain(name: str) -> str:
+    return name.lower().translate(_SPELLING)
+
+
 def _check_encoding(named: str, found: str) -> None:
-    if _ENCODINGS.get(named.lower().translate(_SPELLING)) != found:
+    if (_ENCODINGS | _LATIN_1).get(_plain(named)) != found:
         raise RemoteError(
             ErrorCode.NOT_SUPPORTED,
             f"the header is in {found} and says {quoted(named)}; expected is the same utf-8 or"

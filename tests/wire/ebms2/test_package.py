@@ -33,6 +33,7 @@ from wire_samples import Collected, collected, joined, payload, pieces_of
 from onceonly.message.errors import ErrorCode, FaultCode, RemoteError
 from onceonly.message.message import Message
 from onceonly.message.profile import Profile
+from onceonly.message.signals import Inquiry
 from onceonly.message.word import changed
 from onceonly.wire import ebms2, registry
 from onceonly.wire.envelope import Decoder
@@ -134,6 +135,25 @@ def test_a_document_in_utf_16_is_read(codec):
     )
 
 
+@pytest.mark.parametrize("name", ["ISO-8859-1", "iso_8859-1", "latin1"])
+@pytest.mark.parametrize("charset", ["", "; charset=iso-8859-1", '; charset="ISO-8859-1"'])
+def test_a_document_in_latin_1_is_read_where_its_declaration_says_so(name, charset):
+    """P9. Each time as the first time: bytes that would be UTF-8 as well stay what is declared."""
+    for role in ("K\xe4ufer", "K\xc3\xa4ufer", "K\xe4ufer", "K\xc3\xa4ufer"):
+        text = signal_document("Ping", about="").replace("UTF-8", name)
+        document = text.replace(">Buyer<", f">{role}<").replace("conv-1", role).encode("latin-1")
+        content = decode(document, f"text/xml{charset}").content
+        assert isinstance(content, Inquiry)
+        assert content.header.conversation_id == role
+
+
+def test_a_document_in_ascii_is_read_and_has_nothing_else():
+    text = signal_document("Ping", about="").replace("UTF-8", "US-ASCII")
+    assert decode(text.encode(), "text/xml; charset=us-ascii").content
+    error = refusal(text.replace("conv-1", "K\xe4ufer").encode("latin-1"), "text/xml")
+    assert "not ascii" in error.description
+
+
 @pytest.mark.statement("E2-12")
 @pytest.mark.parametrize(
     ("charset", "document"),
@@ -142,6 +162,9 @@ def test_a_document_in_utf_16_is_read(codec):
         ("utf-8", DOCUMENT.replace("UTF-8", "UTF-16").encode("utf-16")),
         ("utf-8", DOCUMENT.replace("UTF-8", "ISO-8859-1").encode()),
         ("iso-8859-1", DOCUMENT.encode()),
+        ("iso-8859-1", DOCUMENT.replace("UTF-8", "windows-1252").encode()),
+        ("us-ascii", DOCUMENT.replace("UTF-8", "ISO-8859-1").encode()),
+        ("utf-8", ("\ufeff" + DOCUMENT.replace("UTF-8", "ISO-8859-1")).encode()),
         ("utf-8", DOCUMENT.replace("Buyer", "K\xe4ufer").encode("latin-1")),
     ],
 )
@@ -191,6 +214,22 @@ def test_a_package_that_is_broken_is_a_fault(body, content_type):
 def test_another_media_type_is_no_package(content_type, code):
     error = refusal(sample_body(), content_type)
     assert (error.code, error.fault) == (code, None)
+
+
+def test_what_a_package_may_be_called_is_told_of_every_profile():
+    """A proxy's page comes to a partner of any; a text for one of them sends him astray."""
+    told = refusal(b"<html/>", "text/html").description
+    assert {one.header_type for one in registry.codecs()} == {"application/vnd.eb+xml", "text/xml"}
+    assert "type application/vnd.eb+xml or text/xml, or text/xml alone" in told
+    framed = 'multipart/related; boundary="=_x"'
+    body = b"--=_x\r\nContent-Type: text/html\r\n\r\n<html/>\r\n--=_x--\r\n"
+    assert "expected is application/vnd.eb+xml or text/xml" in refusal(body, framed).description
+
+
+def test_the_type_parameter_may_say_a_charset_too():
+    """The type is what counts of it; the header part says its charset by itself."""
+    content_type = PACKAGE_TYPE.replace('"text/xml"', '"text/xml ; charset=utf-8"')
+    assert decode(sample_body(), content_type).content == decode(sample_body()).content
 
 
 @pytest.mark.statement("E2-37")
@@ -317,7 +356,7 @@ def test_a_profile_that_was_withdrawn_is_not_read_any_more():
     registry.withdraw(ebms2.CODEC)
     try:
         for content_type in (PACKAGE_TYPE, PLAIN_TYPE):
-            with pytest.raises(RemoteError, match="expected is multipart/related"):
+            with pytest.raises(RemoteError, match=r"type application/vnd\.eb\+xml"):
                 Decoder(content_type, Collected)
     finally:
         registry.register(ebms2.CODEC)

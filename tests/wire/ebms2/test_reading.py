@@ -240,6 +240,14 @@ def test_all_names_of_a_party_are_read_in_their_order():
     assert message_of(document).from_ids == (PartyId("111111111", "DUNS"), PartyId("urn:x:1"))
 
 
+def test_the_name_of_a_party_may_have_single_blanks():
+    """§2: outer blanks are cut. Two of them inside would look like one."""
+    given = FROM_ID.replace("111111111", "\n Acme Corp, Ltd ")
+    assert message_of(edited((FROM_ID, given))).from_ids == (PartyId("Acme Corp, Ltd", "DUNS"),)
+    twice = edited((FROM_ID, given.replace("Acme ", "Acme  ")))
+    assert fault_of(twice) is FaultCode.CLIENT
+
+
 @pytest.mark.statement("E2-23")
 @pytest.mark.parametrize(
     "ids",

@@ -32,7 +32,8 @@ from onceonly.gateway.config.transports import (
 from onceonly.gateway.config.values import is_loopback, is_wildcard
 from onceonly.gateway.config.webhooks import Webhook, webhooks_of
 from onceonly.message.agreement import Agreement, Route
-from onceonly.message.identity import PartyId
+from onceonly.message.errors import RemoteError
+from onceonly.message.identity import PartyId, checked_party
 from onceonly.message.profile import Profile
 from onceonly.message.terms import Intermediary
 from onceonly.steps.authority import entrance_of
@@ -393,6 +394,7 @@ def _agreement(table: Table, party: tuple[PartyId, ...]) -> Agreement:
         table.refuse("party", "names ids that [gateway] party lacks")
     if set(our_ids) & set(table["with"]):
         table.refuse("with", "names one of our own ids")
+    _check_names(table, {"party": our_ids, "with": table["with"]})
     return Agreement(
         id=table["id"],
         profile=table["profile"],
@@ -410,6 +412,18 @@ def _agreement(table: Table, party: tuple[PartyId, ...]) -> Agreement:
         name=table["name"],
         cpa=cpa_terms_of(table),
     )
+
+
+def _check_names(table: Table, parties: dict[str, Sequence[PartyId]]) -> None:
+    """Refuse a PartyId that the headers of this profile cannot have."""
+    if table["profile"].has_cpa:
+        return
+    for key, ids in parties.items():
+        for one in ids:
+            try:
+                checked_party(one)
+            except RemoteError as error:
+                table.refuse(key, f"is nothing for this profile: {error.description}")
 
 
 def _refuse_twice(table: Table, places: dict[str, Table]) -> None:
@@ -431,6 +445,7 @@ def _routes(
         for key in ("from", "to"):
             if set(table[key]) & set(party):
                 table.refuse(key, "names one of our own ids: that takes an [[agreement]]")
+        _check_names(table, {"from": route.from_ids, "to": route.to_ids})
         _refuse_twice(table, places)
         taken.take(table, route)
         routes[route.id] = route

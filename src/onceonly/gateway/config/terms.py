@@ -167,6 +167,7 @@ def terms_of(table: Table) -> DeliveryTerms:
         intermediary=intermediary,
         may_be_copied=may_be_copied(intermediary, table["send_to"], table["resend_to"]),
         notifies_failures=_notifies_failures(table, profile, semantics, method),
+        reports_refusals=table["reports_refusals"],
         ack_requested=ack_requested,
         ack_status=AckStatus(Assurance(table["ack_status"]), table["passed_on"]),
         sync_reply_mode=SyncReplyMode(table["sync_reply_mode"] or "none"),
@@ -353,11 +354,20 @@ def _check_acknowledgements(table: Table) -> None:
         table.refuse("passed_on", "waits for the hand-over, which strict_release makes wait for it")
     if table["strict_release"] and table["notify_failures"]:
         table.refuse("notify_failures", "is off under strict_release (R-14); legal: false")
+    if table["strict_release"] and table["reports_refusals"]:
+        table.refuse("reports_refusals", "is off under strict_release (R-14); legal: false")
     if table["sync_reply_mode"] in (None, SyncReplyMode.NONE):
         return
     is_http = urlsplit(table["send_to"]).scheme.startswith("http")
     if not is_http and _sends(table):
         table.refuse("sync_reply_mode", "needs an http or https send_to: mail has no answer")
+    resends_by_http = urlsplit(table["resend_to"] or "http:").scheme.startswith("http")
+    if table["profile"].answers_at_once and not resends_by_http:
+        table.refuse(
+            "resend_to",
+            "has no answer, which the header of a message under sync_reply_mode asks for, and a"
+            " resend is the stored bytes; legal: http, https, or sync_reply_mode = none",
+        )
 
 
 def _sends(table: Table) -> bool:

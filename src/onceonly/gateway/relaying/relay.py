@@ -8,8 +8,8 @@ one journal row; nothing of it is stored (R-25).
 from collections.abc import Sequence
 
 from onceonly.gateway.desk import Desk
-from onceonly.gateway.error_posts import ErrorPosts
 from onceonly.gateway.payloads import keep
+from onceonly.gateway.ration import Rations
 from onceonly.gateway.relaying.custodies import Custodies
 from onceonly.gateway.relaying.held import BUSY, Held
 from onceonly.gateway.relaying.passing import PassingSignals
@@ -66,7 +66,7 @@ class Relay:
         signals: PassingSignals,
         held: Held,
         tasks: Tasks,
-        error_posts: ErrorPosts,
+        error_posts: Rations,
         payload_bytes_max: int,
     ) -> None:
         self._signals = signals

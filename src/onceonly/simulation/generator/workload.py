@@ -10,11 +10,12 @@ on, so that combinations can be counted.
 from random import Random
 
 from onceonly.gateway.purge import UNMENTIONED_S
+from onceonly.message.message import SyncReplyMode
 from onceonly.message.profile import Profile
 from onceonly.message.terms import Intermediary
 from onceonly.message.word import changed
 from onceonly.simulation.chance import stream
-from onceonly.simulation.generator import hostile, mishaps, staged, traffic
+from onceonly.simulation.generator import ebms2, hostile, mishaps, staged, traffic
 from onceonly.simulation.generator.agreed import expiring, patient, terms_of
 from onceonly.simulation.generator.profiles import DIRECT, GENERATED, ROUTED
 from onceonly.simulation.generator.scenes import Scene, scene_of
@@ -34,7 +35,8 @@ END_MS = 2 * 3_600_000
 
 def plan_of(seed: int) -> Plan:
     """The world of the seed. Pure: the same seed, the same plan, in any process."""
-    return staged.plan_of(seed) or hostile.plan_of(seed) or certified(with_words(_drawn(seed)))
+    plan = ebms2.plan_of(seed) or staged.plan_of(seed) or hostile.plan_of(seed)
+    return plan or ebms2.agreed(certified(with_words(_drawn(seed))))
 
 
 def _drawn(seed: int) -> Plan:
@@ -161,6 +163,8 @@ def _line(sketch: Sketch, ends: tuple[str, str], profile: Profile, *, is_first: 
         sketch.tags.add(mode.value)
     terms = terms_of(chance, profile, through=mode, scheme=scheme)
     through = tuple((relay, mode) for relay in relays if mode is not None)
+    if profile.answers_at_once and terms.sync_reply_mode is not SyncReplyMode.NONE:
+        resend_scheme = ""  # Mail has no answer, and a resend asks for one.
     return Line(*ends, profile, terms, through, scheme, resend_scheme)
 
 

@@ -336,6 +336,7 @@ class HttpConnection(asyncio.Protocol):
             head.content_length,
             self._peer,
             certificate=self._certificate,
+            soap_action=head.soap_action,
             hops=head.hops,
         )
         loop = self._endpoint.loop

@@ -22,6 +22,7 @@ CODEC: Final = Codec(
     header_type=HEADER_TYPE,
     signal_services=SERVICE,
     charset="UTF-8",
+    reads_latin_1=True,
     stands_alone=True,
     drops_unnamed_parts=True,
     find_fault=soap.find_fault,

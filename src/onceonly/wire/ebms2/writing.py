@@ -67,7 +67,7 @@ def write(content: Content, _routing: RoutingHeader) -> str:
     action, blocks, body = _signal(content)
     is_sync = content.header.wants_sync_reply
     return _whole(
-        _signal_header(content.header, action, has_reference=not isinstance(content, Inquiry)),
+        _signal_header(content.header, action, has_reference=_has_reference(content)),
         (_SYNC_REPLY if is_sync else "", *blocks),
         body,
     )
@@ -218,6 +218,10 @@ def _signal(signal: Signal) -> tuple[str, tuple[str, ...], str]:
         raise _not_on_wire(signal.kind)
     body = _status(signal) if signal.kind is InquiryKind.STATUS else ""
     return own.REPORTS[signal.kind], (), body
+
+
+def _has_reference(signal: Signal) -> bool:
+    return signal.has_reference if isinstance(signal, Inquiry) else True
 
 
 def _not_on_wire(kind: InquiryKind) -> LocalError:
