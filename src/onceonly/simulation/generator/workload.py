@@ -10,6 +10,7 @@ on, so that combinations can be counted.
 from random import Random
 
 from onceonly.gateway.purge import UNMENTIONED_S
+from onceonly.message.message import SyncReplyMode
 from onceonly.message.profile import Profile
 from onceonly.message.terms import Intermediary
 from onceonly.message.word import changed
@@ -163,6 +164,9 @@ def _line(sketch: Sketch, ends: tuple[str, str], profile: Profile, *, is_first: 
             mode = chance.choice((Intermediary.RELAY, Intermediary.ACCEPT))
         sketch.tags.add(mode.value)
     terms = terms_of(chance, profile, through=mode, scheme=scheme)
+    if resend_scheme and profile.acknowledges_on_request:
+        # A resend is the same bytes, and what asks for a SyncReply is refused by mail.
+        terms = changed(terms, sync_reply_mode=SyncReplyMode.NONE)
     through = tuple((relay, mode) for relay in relays if mode is not None)
     return Line(*ends, profile, terms, through, scheme, resend_scheme)
 
