@@ -173,6 +173,22 @@ def test_why_a_signature_of_another_shape_is_refused_is_told(tmp_path):
     assert any("expected is the filter" in (one.remark or "") for one in found.answer.checks)
 
 
+def test_checks_of_what_the_profile_has_not_are_not_listed(tmp_path):
+    """It has no RoutingHeader, so that no check of one tells anything."""
+    found = explained(capture_of(Row()), configured(tmp_path), at=RECEIVED_AT)
+    assert found.answer is not None
+    assert not {"receiver-uri", "times"} & {one.name for one in found.answer.checks}
+
+
+def test_who_asks_for_a_signed_acknowledgement_is_told_that_there_is_no_key(tmp_path):
+    """And not that nobody here offers signatures: it is the receiver's configuration."""
+    asked = MESSAGE.replace('eb:signed="false"', 'eb:signed="true"')
+    found = explained(capture_of(Row(document=asked)), configured(tmp_path), at=RECEIVED_AT)
+    assert failed(found) == ["terms"]
+    assert found.answer is not None
+    assert "the receiver has no key for this agreement" in str(found.answer.checks)
+
+
 # --- Old captures --------------------------------------------------------------------------------
 
 

@@ -93,6 +93,8 @@ _BY_STORE: Final = {
 }
 """What no capture can tell."""
 
+_OF_HOPS: Final = (Check.RECEIVER_URI, Check.TIMES)
+"""Of RoutingHeaders, which not every profile has."""
 _OF_NUMBERS: Final = (receiving.Case.QUARANTINED, receiving.Case.OUT_OF_SEQUENCE)
 
 
@@ -316,7 +318,9 @@ def _check_admission(
             problem = problem_of(error)
             remark = remark_on_refusal(error) if isinstance(error, SignatureRefused) else None
         is_message = isinstance(document.content, Message)
-        asked = (*ADMISSION, *AGREED) if is_message and not isinstance(admitted, Route) else asked
+        if is_message and not isinstance(admitted, Route):
+            has_hops = document.profile.has_routing_headers
+            asked = (*asked, *(one for one in AGREED if has_hops or one not in _OF_HOPS))
     for check in asked:
         result = CheckResult.PASSED if check in passed else CheckResult.FAILED
         of_it, said = (None, None) if check in passed else (problem, remark)

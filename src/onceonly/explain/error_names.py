@@ -57,9 +57,10 @@ _TO_DO: Final = {
         "the sender's: a smaller message; or the receiver's: `payload_bytes_max`"
     ),
     ErrorCode.SECURITY_FAILURE: (
-        "both: the receiver's journal has a row SecurityEvent or CollisionDetected that says which "
-        "of the two it was; compare `caller_certificate` there with `[tls]` here, or ask why one "
-        "MessageId was used for two contents"
+        "both: the receiver's journal has a row SecurityEvent, SignatureRefused or "
+        "CollisionDetected that says which it was; compare `caller_certificate` there with `[tls]` "
+        "here or `partner_certificates` with our `[[identity]]`, or ask why one MessageId was used "
+        "for two contents"
     ),
     ErrorCode.TIME_TO_LIVE_EXPIRED: (
         "the sender's application: decide whether the document is still wanted, and submit it as a "

@@ -36,7 +36,8 @@ CODES: Final[Mapping[ErrorCode, str]] = {
     ),
     ErrorCode.MESSAGE_TOO_LARGE: "it is above a limit of bytes, parts, depth or count",
     ErrorCode.SECURITY_FAILURE: (
-        "a known MessageId with other content, or a caller without the right to say this"
+        "a known MessageId with other content, a signature that is not as agreed, or a caller"
+        " without the right to say this"
     ),
     ErrorCode.TIME_TO_LIVE_EXPIRED: (
         "it came for the first time after its TimeToLive, or is older than PersistDuration"

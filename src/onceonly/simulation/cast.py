@@ -256,7 +256,10 @@ def _route_terms(terms: DeliveryTerms, mode: Intermediary) -> DeliveryTerms:
         persist_duration_s=terms.persist_duration_s,
         msh_time_accuracy_s=terms.msh_time_accuracy_s,
         on_exhausted=OnExhausted.FAIL,
+        acknowledges_on_request=terms.acknowledges_on_request,
     )
+    if terms.acknowledges_on_request:
+        shared = changed(shared, timeout_s=terms.retry_interval_s)  # There is no Timeout.
     if mode is Intermediary.RELAY:
         return shared
     return changed(

@@ -33,6 +33,14 @@ _UNSIGNED = (
     "a signed acknowledgment is claimed or asked for, and signatures are not offered here; expected"
     " is ackRequested Unsigned, and signed false"
 )
+_NO_KEY = (
+    "a signed acknowledgement is asked for, and the receiver has no key for this agreement;"
+    " expected is AckRequested with eb:signed false, or an identity in the receiver's agreement"
+)
+_NO_SIGNED_HOP = (
+    "the next MSH is asked for a signed acknowledgement, which is not offered here; expected is"
+    " AckRequested with eb:signed false there"
+)
 _NO_NUMBER = (
     "the message is OnceAndOnlyOnce and has no SequenceNumber; expected is one in its last"
     " RoutingHeader"
@@ -55,6 +63,8 @@ class AdmittedMessage(Word):
     them, where the header says it."""
     deviation: str | None = None
     """Where its header asks for something else than was agreed, and is obeyed."""
+    is_signed: bool = False
+    """Whether its envelope has a signature, whoever made it."""
 
     @property
     def sequence_number(self) -> int | None:
@@ -239,9 +249,13 @@ class Agreements:
         passed(Check.SIGNATURE)
         terms = _terms_of(message, hop, agreement)
         passed(Check.TERMS)
-        renamed = _renamed(message, agreement, terms)
         admitted = AdmittedMessage(
-            agreement, renamed, terms, hop, _find_deviation(message, agreement, terms)
+            agreement,
+            _renamed(message, agreement, terms),
+            terms,
+            hop,
+            _find_deviation(message, agreement, terms),
+            signature is not None,
         )
         _check_number(admitted)
         passed(Check.NUMBER)
@@ -357,7 +371,8 @@ def _refuse_unsignable(agreement: Agreement) -> None:
     """Raise `RemoteError` if a signed acknowledgement is asked for and nobody here can sign it."""
     if agreement.profile.has_signatures and agreement.signing.identities:
         return
-    raise RemoteError(ErrorCode.NOT_SUPPORTED, _UNSIGNED, location=f"{HEADER}AckRequested")
+    text = _NO_KEY if agreement.profile.has_signatures else _UNSIGNED
+    raise RemoteError(ErrorCode.NOT_SUPPORTED, text, location=f"{HEADER}AckRequested")
 
 
 def _check_signed_wish(asked: AckRequested, agreed: DeliveryTerms) -> None:
@@ -474,7 +489,7 @@ def _check_next(message: Message, agreement: Agreement) -> None:
     """Raise `RemoteError` if the header asks the next MSH where that was not agreed."""
     location = f"{HEADER}AckRequested"
     if message.next_ack_requested is AckRequested.SIGNED:
-        raise RemoteError(ErrorCode.NOT_SUPPORTED, _UNSIGNED, location=location)
+        raise RemoteError(ErrorCode.NOT_SUPPORTED, _NO_SIGNED_HOP, location=location)
     if message.wants_next_ack and agreement.cpa.ack_actor is AckActor.TO_PARTY_MSH:
         raise RemoteError(
             ErrorCode.NOT_SUPPORTED,

@@ -17,7 +17,7 @@ from onceonly.message.word import changed
 from onceonly.simulation.chance import stream
 from onceonly.simulation.generator import ebms2, hostile, mishaps, staged, traffic
 from onceonly.simulation.generator.agreed import expiring, patient, terms_of
-from onceonly.simulation.generator.profiles import DIRECT, ROUTED
+from onceonly.simulation.generator.profiles import DIRECT, GENERATED, ROUTED
 from onceonly.simulation.generator.scenes import Scene, scene_of
 from onceonly.simulation.generator.sketch import Sketch
 from onceonly.simulation.generator.words_given import with_words
@@ -124,7 +124,7 @@ def _lines(sketch: Sketch, scene: Scene | None) -> tuple[Line, ...]:
     ]
     profiles = {pair: chance.choice(DIRECT) for pair in ends}
     if sketch.relays:
-        profiles[ends[0]] = chance.choice(ROUTED)
+        profiles[ends[0]] = chance.choice(GENERATED)
     lines = [_line(sketch, pair, profiles[pair], is_first=pair == ends[0]) for pair in ends]
     if chance.random() < 0.06:
         pair = chance.choice(ends)
@@ -155,8 +155,6 @@ def _line(sketch: Sketch, ends: tuple[str, str], profile: Profile, *, is_first: 
     scheme = "smtp" if sketch.is_on("mail", 0.12) else "http"
     resend_scheme = "smtp" if scheme == "http" and sketch.is_on("resent-by-mail", 0.03) else ""
     relays = sketch.relays if is_first else chance.choice(((), (), sketch.relays))
-    if not profile.has_routing_headers:
-        relays = ()
     mode = None
     if relays:
         mode = Intermediary.RELAY
@@ -168,6 +166,8 @@ def _line(sketch: Sketch, ends: tuple[str, str], profile: Profile, *, is_first: 
         # A resend is the same bytes, and what asks for a SyncReply is refused by mail.
         terms = changed(terms, sync_reply_mode=SyncReplyMode.NONE)
     through = tuple((relay, mode) for relay in relays if mode is not None)
+    if profile.answers_at_once and terms.sync_reply_mode is not SyncReplyMode.NONE:
+        resend_scheme = ""  # Mail has no answer, and a resend asks for one.
     return Line(*ends, profile, terms, through, scheme, resend_scheme)
 
 
