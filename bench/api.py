@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bench.bodies import bodies
 from bench.processes import END_S, cpu_s_of
-from bench.workload import Case, configurations, messages_of, sellers_of
+from bench.workload import Case, messages_of, sellers_of, write_configurations
 from onceonly.gateway.config import read_configuration
 
 READY_S = 60
@@ -38,6 +38,16 @@ class Served:
     def cpu_s(self) -> float:
         return cpu_s_of(self._process.pid)
 
+    def memory_bytes(self, name: str) -> int:
+        """What the system says of its memory: VmHWM is the most since `forget_peak`."""
+        status = Path(f"/proc/{self._process.pid}/status").read_text("ascii")
+        (line,) = (one for one in status.splitlines() if one.startswith(f"{name}:"))
+        return int(line.split()[1]) << 10
+
+    def forget_peak(self) -> None:
+        """From now on the most is counted from what it has now."""
+        Path(f"/proc/{self._process.pid}/clear_refs").write_text("5")
+
     async def ready(self) -> None:
         async with asyncio.timeout(READY_S):
             while True:
@@ -46,6 +56,7 @@ class Served:
                 try:
                     connection = await connect(self.address)
                     status, _ = await connection.call(request("GET", "/readyz"))
+                    await connection.close()
                 except OSError:
                     status = 0
                 if status == 200:
@@ -77,6 +88,10 @@ class Connection:
         head = await self._reader.readuntil(b"\r\n\r\n")
         body = await self._reader.readexactly(int(LENGTH.search(head)[1]))
         return int(head.split(None, 2)[1]), body
+
+    async def close(self) -> None:
+        self._writer.close()
+        await self._writer.wait_closed()
 
 
 async def connect(address: tuple[str, int]) -> Connection:
@@ -118,10 +133,7 @@ async def submit_all(address: tuple[str, int], to: str, count: int, all_: Iterat
 
 def measure(directory: Path, case: Case) -> dict[str, float]:
     """Messages per second and processor time of both gateways; not that of the applications."""
-    paths = {}
-    for side, text in configurations(case).items():
-        paths[side] = directory / f"{side}.toml"
-        paths[side].write_text(text)
+    paths = write_configurations(directory, case)
     receiver, sender = Served(paths["receiver"]), Served(paths["sender"])
     try:
         return asyncio.run(_measured(receiver, sender, case))

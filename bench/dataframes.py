@@ -142,7 +142,7 @@ def read_bare(api: str, after: int, up_to: int) -> int:
             with pa.ipc.open_stream(client.inbox_stream(after, up_to)) as reader:
                 table = reader.read_all()
             found += table.num_rows
-            after = table.column("offset")[-1].as_py()
+            after = int((table.schema.metadata or {}).get(b"next_after", up_to))
     return found
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from bench import api
 from bench.processes import Contender, cpu_s_of
-from bench.workload import CASES, PEERS, Case, configurations, free_port, messages_of, smaller
+from bench.workload import CASES, PEERS, Case, free_port, messages_of, smaller, write_configurations
 
 # The broker of the tests, whose place is not on the path before.
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
@@ -140,12 +140,10 @@ def floor_tasks(directory: Path, case: Case) -> dict[str, Figures]:
 
 
 def gateway_tasks(directory: Path, case: Case) -> dict[str, Figures]:
-    tasks = {}
-    for side, text in configurations(case).items():
-        config = directory / f"{side}.toml"
-        config.write_text(text)
-        tasks[side] = {**case, "kind": "gateway", "side": side, "config": str(config)}
-    return tasks
+    return {
+        side: {**case, "kind": "gateway", "side": side, "config": str(config)}
+        for side, config in write_configurations(directory, case).items()
+    }
 
 
 def ratios_of(ours: list[Figures], theirs: list[Figures]) -> list[float]:
@@ -171,11 +169,20 @@ def summary(name: str, measured: dict[str, list[Figures]], counts: Figures) -> F
     if beside in measured:
         case["beside"] = beside
         case["ratio_beside"] = round(median(ratios_of(gateways, measured[beside])), 3)
+        pairs = zip(gateways, measured[beside], strict=True)
+        costs = [(one["cpu_us"], other["cpu_us"]) for one, other in pairs]
+        case["cpu_ratio_beside"] = round(median(one / other for one, other in costs), 3)
+        case["cpu_us_more"] = round(median(one - other for one, other in costs))
     print(
-        f"{name:30} {case['rate']:>7}/s  floor {case['floor']:>7}/s  ratio {case['ratio']:.3f} "
+        f"{name:34} {case['rate']:>7}/s  floor {case['floor']:>7}/s  ratio {case['ratio']:.3f} "
         f"({case['ratio_min']:.3f}-{case['ratio_max']:.3f})  CPU {case['cpu_us_per_message']} us "
         f"per message (floor {case['floor_cpu_us_per_message']})"
     )
+    if "beside" in case:
+        print(
+            f"{'':34} beside {beside}: {case['ratio_beside']:.2f} of its rate, "
+            f"{case['cpu_ratio_beside']:.2f} of its CPU, which is {case['cpu_us_more']:+} us"
+        )
     return case
 
 
@@ -190,7 +197,7 @@ def peer_summary(name: str, measured: dict[str, list[Figures]], names: list[str]
         },
     }
     print(
-        f"{name:30} {peer['rate']:>7}/s  CPU {peer['cpu_us_per_message']} us per message; of it "
+        f"{name:34} {peer['rate']:>7}/s  CPU {peer['cpu_us_per_message']} us per message; of it "
         + ", ".join(f"{case} {ratio:.2f}" for case, ratio in peer["ratios"].items())
     )
     return peer

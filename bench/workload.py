@@ -2,7 +2,10 @@
 
 import json
 import socket
+from pathlib import Path
 from typing import Any
+
+from onceonly.demo.signers import make_signer
 
 Case = dict[str, Any]
 
@@ -17,11 +20,13 @@ def case_of(
     writers: int = 1,
     kind: str = "gateway",
     beside: str | None = None,
+    signed: str = "nothing",
 ) -> Case:
     """`writers` applications hand over the messages of each pair, one after the other each.
 
     As many of them as the window of `rm-2001` is large keep it full; the floor has as many in
     flight as there are writers. The rate is also set beside that of the case named `beside`.
+    `signed` is one of `SIGNED`.
     """
     window = 1 if profile == "rm-2000" else max(16, writers)
     return {
@@ -32,7 +37,18 @@ def case_of(
         "window": window,
         "writers": writers,
         "beside": beside,
+        "signed": signed,
     }
+
+
+SIGNED = {
+    "nothing": (),
+    "messages": ('sign = "messages"',),
+    "receipts": ('sign = "all"', 'ack_requested = "Signed"'),
+}
+"""What is signed, as lines of the agreement: nothing, the messages, or the acknowledgements too."""
+
+SIDES = ("sender", "receiver")
 
 
 CASES = {
@@ -47,6 +63,12 @@ CASES = {
     ),
     "pair-window-16-ebms-2.0": case_of(
         1, 3200, profile="ebms-2.0", writers=16, beside="pair-window-16"
+    ),
+    "pair-one-writer-ebms-2.0-signed": case_of(
+        1, 1500, profile="ebms-2.0", beside="pair-one-writer-ebms-2.0", signed="messages"
+    ),
+    "pair-one-writer-ebms-2.0-receipts": case_of(
+        1, 1500, profile="ebms-2.0", beside="pair-one-writer-ebms-2.0", signed="receipts"
     ),
     "api-one-writer": case_of(1, 500, kind="api", beside="pair-stop-and-wait"),
     "api-one-writer-rm-2001": case_of(
@@ -85,17 +107,25 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def configurations(case: Case) -> dict[str, str]:
-    """The configuration files of `sender` and `receiver`, which know each other."""
+def write_configurations(directory: Path, case: Case) -> dict[str, Path]:
+    """The files of `sender` and `receiver`, which know each other: configurations, and keys."""
     there, back = free_port(), free_port()
-    return {
-        "receiver": _configuration("receiver", there, back, case),
-        "sender": _configuration("sender", back, there, case),
-    }
+    ports = {"receiver": (there, back), "sender": (back, there)}
+    written = {}
+    for side, (port, their_port) in ports.items():
+        if SIGNED[case["signed"]]:
+            make_signer(directory / f"{side}.key", directory / f"{side}.pem", side)
+        written[side] = directory / f"{side}.toml"
+        written[side].write_text(_configuration(side, port, their_port, case))
+    return written
 
 
 def _configuration(side: str, port: int, their_port: int, case: Case) -> str:
     sellers = sellers_of(case)
+    (other,) = set(SIDES) - {side}
+    signing = SIGNED[case["signed"]]
+    if signing:
+        signing = (*signing, f'partner_certificates = ["{other}.pem"]')
     lines = [
         "[gateway]",
         f"party = {json.dumps([BUYER] if side == 'sender' else sellers)}",
@@ -104,6 +134,9 @@ def _configuration(side: str, port: int, their_port: int, case: Case) -> str:
         f'store = "{side}.db"',
         f'lake = "{side}-lake"',
     ]
+    if signing:
+        lines += ["[[identity]]", f'id = "{side}"', f'certificate = "{side}.pem"']
+        lines += [f'key = "{side}.key"']
     for number, seller in enumerate(sellers):
         with_, party = (seller, BUYER) if side == "sender" else (BUYER, seller)
         lines += [
@@ -114,5 +147,6 @@ def _configuration(side: str, port: int, their_port: int, case: Case) -> str:
             f'profile = "{case["profile"]}"',
             f"window = {case['window']}",
             f'send_to = "http://127.0.0.1:{their_port}/msh"',
+            *signing,
         ]
     return "\n".join(lines) + "\n"

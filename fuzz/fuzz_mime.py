@@ -11,10 +11,10 @@ from onceonly.wire.splitter import PartBytes, PartEvent, Splitter
 def split(data: bytes) -> None:
     """The same parts, or the same refusal, in pieces as in one."""
     whole, pieces = pieces_of(data)
-    assert _outcome([whole]) == _outcome(pieces)
+    assert outcome([whole]) == outcome(pieces)
 
 
-def _outcome(pieces: list[bytes]) -> list[object]:
+def outcome(pieces: list[bytes]) -> list[object]:
     splitter = Splitter("b")
     found: list[object] = []
     try:

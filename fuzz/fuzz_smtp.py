@@ -12,6 +12,7 @@ from fuzzing import pieces_of
 from onceonly.transport.mail.connection import Door, MailEndpoint, SmtpConnection
 from onceonly.transport.mail.limits import SmtpLimits
 from onceonly.transport.mail.reception import Taker
+from onceonly.transport.mail.report import AutomaticReport
 from onceonly.transport.transport import Answer, Request
 
 MAIL_BYTES_MAX = 4096
@@ -36,8 +37,8 @@ def _conversation(pieces: list[bytes]) -> tuple[list[bytes], bytes]:
         mails.append(b"".join([piece async for piece in body]))
         return Answer(204)
 
-    async def drop(_peer: str, kind: str) -> Answer:
-        return Answer(204, kind)
+    async def drop(_peer: str, report: AutomaticReport) -> Answer:
+        return Answer(204, report.kind)
 
     endpoint = MailEndpoint(
         Door("msh@partner.example"),

@@ -15,9 +15,11 @@ import fuzz_mail
 import fuzz_mime
 import fuzz_package
 import fuzz_rest
+import fuzz_signature
 import fuzz_smtp
 import fuzz_stdlib
 import fuzz_template
+import fuzz_transfer
 import fuzz_values
 from fuzzing import CORPUS, Target
 
@@ -45,6 +47,11 @@ TARGETS = (
     Fuzzed("template", fuzz_template.compare, ("template", "header"), 8, "template and tree"),
     Fuzzed("envelope", fuzz_envelope.read, ("envelope",), 6, "SOAP envelopes and signatures"),
     Fuzzed("canonical", fuzz_envelope.canonicalize, ("envelope", "header"), 8, "c14n and libxml2"),
+    Fuzzed("signature", fuzz_signature.read, ("signature",), 6, "signatures and libxml2"),
+    Fuzzed("signed-info", fuzz_signature.sign, ("signed-info",), 2, "SignedInfo and libxmlsec"),
+    Fuzzed("transfer", fuzz_transfer.undo, ("transfer",), 8, "quoted-printable and base64"),
+    Fuzzed("line-ends", fuzz_transfer.frame, ("mime",), 8, "one body with LF and with CRLF"),
+    Fuzzed("two-frames", fuzz_transfer.package, ("two-frames",), 4, "one package in both frames"),
     Fuzzed("forward", fuzz_forward.relay, ("forward", "header"), 6, "one hop further, spliced"),
     Fuzzed("package", fuzz_package.decode, ("package",), 8, "whole packages"),
     Fuzzed("decision", fuzz_decision.decide, ("decision", "package"), 6, "package to decision"),

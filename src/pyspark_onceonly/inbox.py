@@ -8,25 +8,19 @@ its offsets are in the write-ahead log (in progress), and when the next batch is
 everything before it is in the commit log (complete).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.datasource import DataSourceReader, InputPartition
-from pyspark.sql.types import (
-    ArrayType,
-    BinaryType,
-    DataType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-)
+from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
+from pyspark.sql.pandas.types import to_arrow_schema
 
+from onceonly.api.fields import NUMBER_MAX
 from onceonly.api.words import ProcessingState
 from onceonly.client import Client, End
+from onceonly.message.errors import LocalError
 from pyspark_onceonly.bodies import Bodies
 from pyspark_onceonly.offsets import (
     REPORTED_AT_ONCE,
@@ -41,56 +35,14 @@ from pyspark_onceonly.offsets import (
 )
 from pyspark_onceonly.options import GatewayAddress
 from pyspark_onceonly.patience import patiently
-
-_TEXT, _NUMBER = StringType(), LongType()
-
-_PART = StructType(
-    [
-        StructField("content_type", _TEXT),
-        StructField("name", _TEXT),
-        StructField("size_bytes", _NUMBER),
-        StructField("digest", _TEXT),
-        StructField("body", BinaryType()),
-    ]
-)
-
-
-def inbox_schema(payload: str) -> StructType:
-    """The columns of an inbox; `payload` is `binary` or `text`."""
-    content: DataType = StringType() if payload == "text" else BinaryType()
-    return StructType(
-        [
-            StructField("offset", _NUMBER, nullable=False),
-            StructField("message_id", _TEXT, nullable=False),
-            StructField("from_party", _TEXT, nullable=False),
-            StructField("to_party", _TEXT, nullable=False),
-            StructField("agreement_id", _TEXT, nullable=False),
-            StructField("conversation_id", _TEXT, nullable=False),
-            StructField("service", _TEXT, nullable=False),
-            StructField("action", _TEXT, nullable=False),
-            StructField("ref_to_message_id", _TEXT),
-            StructField("semantics", _TEXT, nullable=False),
-            StructField("timestamp_at", _NUMBER, nullable=False),
-            StructField("received_at", _NUMBER, nullable=False),
-            StructField("handed_over_at", _NUMBER, nullable=False),
-            StructField("processing", _TEXT, nullable=False),
-            StructField("size_bytes", _NUMBER, nullable=False),
-            StructField("digest", _TEXT, nullable=False),
-            StructField("header_digest", _TEXT),
-            StructField("content_type", _TEXT),
-            StructField("name", _TEXT),
-            StructField("payload", content),
-            StructField("attachments", ArrayType(_PART), nullable=False),
-            StructField("handed_over_again", _NUMBER, nullable=False),
-        ]
-    )
+from pyspark_onceonly.selection import Selection, pushed
 
 
 class InboxRows(NamedTuple):
     """How rows of the inbox are read; picklable."""
 
     gateway: GatewayAddress
-    is_text: bool
+    selection: Selection
 
     def end(self) -> End:
         """The greatest offset so far, and whose."""
@@ -100,21 +52,66 @@ class InboxRows(NamedTuple):
     def read(self, wanted: Range) -> Iterator[pa.RecordBatch]:
         """The rows above `wanted.after` up to `wanted.up_to`."""
         with self.gateway.client() as client:
-            after = wanted.after
-            while after < wanted.up_to:
-                table = _page(self.gateway, client, Range(after, wanted.up_to))
-                if table.num_rows == 0:
-                    return
-                after = table.column("offset")[-1].as_py()
-                table = Bodies(client, self.gateway.patience_s).fill(table)
+            for table in self._pages(client, wanted, self.selection.query):
+                if self.selection.has_bytes:
+                    table = Bodies(client, self.gateway.patience_s).fill(table)  # noqa: PLW2901 - because it is the same page
                 yield from self._shown(table).to_batches()
 
+    def last_within(self, wanted: Range, bytes_max: int) -> int:
+        """The last offset of the range so that the payloads up to it have `bytes_max` bytes.
+
+        The first row is within it whatever its size, or nothing would ever come after it.
+        """
+        room, last = bytes_max, wanted.after
+        query = {**self.selection.query, "payloads": "none"}
+        with self.gateway.client() as client:
+            for table in self._pages(client, wanted, query):
+                rows = zip(
+                    table["offset"].to_pylist(), table["size_bytes"].to_pylist(), strict=True
+                )
+                for offset, size_bytes in rows:
+                    room -= size_bytes
+                    if room < 0 and last > wanted.after:
+                        return last
+                    last = offset
+        return wanted.up_to
+
+    def _pages(self, client: Client, wanted: Range, query: dict[str, Any]) -> Iterator[pa.Table]:
+        """What the gateway has of the range. An answer without a row may have others after it."""
+        after: int | None = wanted.after
+        while after is not None and after < wanted.up_to:
+            ask = partial(client.inbox_stream, after, wanted.up_to, **query)
+            with pa.ipc.open_stream(patiently(ask, self.gateway.patience_s)) as reader:
+                table = reader.read_all()
+            if table.num_rows:
+                yield table
+            after = _next_after(table)
+
     def _shown(self, table: pa.Table) -> pa.Table:
-        if not self.is_text:
-            return table
-        at = table.schema.get_field_index("payload")
-        texts = _texts(table.column(at))
-        return table.set_column(at, pa.field("payload", pa.utf8()), texts)
+        """The columns that are asked for, of the types that Spark was told."""
+        schema = to_arrow_schema(self.selection.columns, timezone="UTC")
+        columns = [self._column(table[field.name.lower()], field) for field in schema]
+        return pa.Table.from_arrays(columns, schema=schema)
+
+    def _column(self, column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
+        if self.selection.payload == "text" and field.name.lower() == "payload":
+            return _texts(column)
+        if pa.types.is_list(field.type):
+            return pa.chunked_array([_parts(column.combine_chunks(), field.type)])
+        return column
+
+    def check_purged(self, wanted: Range) -> None:
+        """Raises `LocalError` (RowsPurged) where messages of the range were purged unread."""
+        with self.gateway.client() as client:
+            count = patiently(lambda: client.count_purged(*wanted), self.gateway.patience_s)
+        if count:
+            text = (
+                f"{count} messages with offsets above {wanted.after} up to {wanted.up_to} were "
+                "purged before the stream read them: keep them longer (persist_duration, "
+                "archive_duration), or let this stream alone report them complete; with "
+                "failOnDataLoss=false the stream goes on without them"
+            )
+            raise LocalError("RowsPurged", text)
 
     def report(self, after: int, up_to: int, processing: ProcessingState) -> None:
         """Tell the gateway how far the work has come."""
@@ -124,10 +121,19 @@ class InboxRows(NamedTuple):
                 patiently(told, self.gateway.patience_s)
 
 
-def _page(gateway: GatewayAddress, client: Client, wanted: Range) -> pa.Table:
-    stream = patiently(lambda: client.inbox_stream(*wanted), gateway.patience_s)
-    with pa.ipc.open_stream(stream) as reader:
-        return reader.read_all()
+def _next_after(table: pa.Table) -> int | None:
+    """Where the next page begins; None after the last one."""
+    told = (table.schema.metadata or {}).get(b"next_after")
+    return None if told is None else int(told)
+
+
+def _parts(column: pa.Array, kind: pa.ListType) -> pa.Array:
+    """A list of parts with the members of `kind` alone."""
+    parts = column.flatten()
+    members = [parts.field(field.name) for field in kind.value_type]
+    narrow = pa.StructArray.from_arrays(members, fields=list(kind.value_type))
+    offsets = pc.subtract(column.offsets, column.offsets[0])
+    return pa.ListArray.from_arrays(offsets, narrow, type=kind)
 
 
 def _texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -164,31 +170,83 @@ class InboxReader(DataSourceReader):
         return self._rows.read(partition.value)
 
 
+class FilteredInboxReader(InboxReader):
+    """The same, of a session with `spark.sql.python.filterPushdown.enabled=true`."""
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - because Spark calls it so
+        """Ask the gateway for less; Spark looks at all of the filters again."""
+        selection, up_to = self._rows.selection, NUMBER_MAX if self._up_to is None else self._up_to
+        found = pushed(filters, selection.criteria, Range(self._after, up_to))
+        self._rows = self._rows._replace(selection=selection._replace(criteria=found.criteria))
+        self._after = found.wanted.after
+        if found.wanted.up_to < up_to:
+            self._up_to = found.wanted.up_to
+        return filters
+
+
+class StreamRange(NamedTuple):
+    """A range of a stream's batch, and above which offset nothing of it may be purged unread."""
+
+    wanted: Range
+    known: int | None
+    """None where that is no error."""
+
+
 class InboxStream(NumberedStream):
     """`spark.readStream.format("onceonly")`: the inbox as it grows."""
 
-    def __init__(self, rows: InboxRows, numbered: Numbered, *, reports: bool) -> None:
+    def __init__(
+        self,
+        rows: InboxRows,
+        numbered: Numbered,
+        *,
+        reports: bool,
+        bytes_max: int | None = None,
+        fails_on_loss: bool = True,
+    ) -> None:
         super().__init__("inbox", rows, numbered)
         self._inbox = rows
         self._reports = reports
+        self._bytes_max = bytes_max
+        self._fails_on_loss = fails_on_loss
         self._reported = 0
 
     def latestOffset(self, start: Offset, limit: Any) -> Offset:  # noqa: N802 - because Spark calls it so
         """Where the next batch ends. What is before its start is committed: complete.
 
         What is reported, which it is before the end is made, stands in the end: the next run need
-        not say it again, and a run that dies anywhere leaves no gap.
+        not say it again, and a run that dies anywhere leaves no gap. `known` is what was there when
+        the stream began: some of it may have been purged before that.
         """
         latest = super().latestOffset(start, limit)
+        if self._bytes_max is not None and latest != start:
+            wanted = Range(begin(start, latest), latest["offset"])
+            latest = {**latest, "offset": self._inbox.last_within(wanted, self._bytes_max)}
         told = max(self._reported, start["from"], start.get("reported", 0))
         if self._reports and start["offset"] > told:
             self._inbox.report(told, start["offset"], "complete")
             told = self._reported = start["offset"]
-        return start if latest == start else {**latest, "reported": told}
+        if latest == start:
+            return start
+        known = start.get("known", self._end.last)
+        return {**latest, "reported": told, "known": known}
 
     def partitions(self, start: Offset, end: Offset) -> list[InputPartition]:
         """Ranges of the batch, whose offsets Spark has written to its log: in progress."""
         found = super().partitions(start, end)
         if self._reports:
             self._inbox.report(begin(start, end), end["offset"], "in-progress")
-        return found
+        # An end of before there was `known` is of a batch whose rows nobody has counted.
+        known = end.get("known", end["offset"]) if self._fails_on_loss else None
+        return [InputPartition(StreamRange(one.value, known)) for one in found]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of one range. Raises `LocalError` (RowsPurged)."""
+        wanted, known = partition.value
+        count = 0
+        for batch in self._rows.read(wanted):
+            count += batch.num_rows
+            yield batch
+        if known is None or count == wanted.up_to - wanted.after or known >= wanted.up_to:
+            return
+        self._inbox.check_purged(Range(max(wanted.after, known), wanted.up_to))

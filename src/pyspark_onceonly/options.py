@@ -81,8 +81,9 @@ class Options:
 
     def check(self, use: str, uses: Mapping[str, frozenset[str]]) -> None:
         """Raises `ValueError` for an option that this one of the uses does not know."""
-        for name in sorted(self._given.keys() - uses[use] - _OF_SPARK):
-            others = [other for other, names in uses.items() if name in names]
+        known = {one: {name.lower() for name in names} for one, names in uses.items()}
+        for name in sorted(self._given.keys() - known[use] - _OF_SPARK):
+            others = [other for other, names in known.items() if name in names]
             if others:
                 raise ValueError(f"option {name} is for {' and '.join(others)}, not for {use}")
             [nearest] = get_close_matches(name, sorted(uses[use]), 1, 0.0)

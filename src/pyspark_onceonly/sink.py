@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from itertools import islice
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -59,6 +60,8 @@ class SinkJob(NamedTuple):
     rows_per_request: int
     rejects: str | None
     report: str | None
+    rejects_max: int | None = None
+    """With more rejected rows than this nothing is sent."""
 
 
 @dataclass
@@ -90,6 +93,7 @@ class BatchWriter(DataSourceArrowWriter):
         counts = _counts(messages)
         if any(task.rows for task in counts):
             commit_job(self._sink, counts)
+            check_any_taken(counts)
         else:
             commit_nothing(self._sink, self._sink.shape.job)
 
@@ -249,23 +253,59 @@ def commit_job(sink: SinkJob, tasks: Sequence[TaskCounts]) -> None:
 
     Every row that came in is accepted, rejected or replayed, and what was accepted is there still,
     or this raises before anything is released. Whoever may not release touches no file either.
+
+    Raises `LocalError` (TooManyRejects) where more rows are rejected than is allowed. Then nothing
+    is released, and the rejects and the report are there to say why.
     """
     if not any(task.rows for task in tasks):
         return
     [(job, run)] = {(task.job, task.run) for task in tasks}
     total = {name: sum(getattr(task, name) for task in tasks) for name in ("rows", *OUTCOMES)}
     assert total["rows"] == sum(total[name] for name in OUTCOMES), "every row has one outcome"
-    with sink.gateway.client() as client:
-        staged = total["accepted"]
-        patiently(lambda: client.release(job, run, staged), sink.gateway.patience_s)
+    is_too_many = sink.rejects_max is not None and total["rejected"] > sink.rejects_max
+    if not is_too_many:
+        with sink.gateway.client() as client:
+            staged = total["accepted"]
+            patiently(lambda: client.release(job, run, staged), sink.gateway.patience_s)
     _keep_rejects(sink, job, tasks)
-    _report(sink, job, total)
+    _report(sink, job, total, is_released=not is_too_many)
+    if is_too_many:
+        text = f"and max_rejects is {sink.rejects_max}, so nothing was sent"
+        raise LocalError("TooManyRejects", f"{_rejected_of(tasks)}, {text}: {_reasons(sink, job)}")
     if total["rejected"]:
         # They stop nothing, so without a word whoever asked for neither folder would not know.
-        _LOG.warning(
-            "%d of %d rows of job %s were rejected; why: onceonly job show %s --rejects",
-            *(total["rejected"], total["rows"], job, job),
-        )
+        _LOG.warning("%s; why: onceonly job show %s --rejects", _rejected_of(tasks), job)
+
+
+def check_any_taken(tasks: Sequence[TaskCounts]) -> None:
+    """Raises `LocalError` (AllRejected): a batch of rows that are all wrong is a wrong batch.
+
+    Of a stream that is no error, since a batch may be one row, and would come again for ever.
+    """
+    if any(task.rows for task in tasks) and not any(
+        task.accepted + task.replayed for task in tasks
+    ):
+        job = tasks[0].job
+        text = f"so nothing was sent; why: onceonly job show {job} --rejects"
+        raise LocalError("AllRejected", f"{_rejected_of(tasks)}, {text}")
+
+
+def _rejected_of(tasks: Sequence[TaskCounts]) -> str:
+    rejected, rows = sum(task.rejected for task in tasks), sum(task.rows for task in tasks)
+    return f"{rejected} of {rows} rows of job {tasks[0].job} were rejected"
+
+
+REASONS_SHOWN = 3
+"""Reasons in an error's text, which may be all that is left of the rows once they are dropped."""
+
+
+def _reasons(sink: SinkJob, job: str) -> str:
+    def ask() -> list[str]:
+        with sink.gateway.client() as client:
+            some = islice(client.rejects(job), REASONS_SHOWN)
+            return [f"{row.message_id}: {row.error.name}: {row.error.text}" for row in some]
+
+    return "; ".join(patiently(ask, sink.gateway.patience_s)) or "they are larger than a request"
 
 
 def commit_nothing(sink: SinkJob, job: str) -> None:
@@ -280,10 +320,10 @@ def _keep_rejects(sink: SinkJob, job: str, tasks: Sequence[TaskCounts]) -> None:
         rejects.keep(sink.rejects, job, files)
 
 
-def _report(sink: SinkJob, job: str, total: dict[str, int]) -> None:
+def _report(sink: SinkJob, job: str, total: dict[str, int], *, is_released: bool = True) -> None:
     if sink.report is not None:
-        released_at = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
-        report = {"job": job, **total, "released_at": released_at}
+        now = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+        report = {"job": job, **total, "released_at": now if is_released else None}
         rejects.write_report(sink.report, job, json.dumps(report).encode() + b"\n")
 
 

@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 
 from onceonly.lake.schemas import JOURNAL
 from onceonly.message.identity import JOB_NAME, is_job_name
-from pyspark_onceonly.inbox import InboxReader, InboxRows, InboxStream, inbox_schema
+from pyspark_onceonly.inbox import FilteredInboxReader, InboxReader, InboxRows, InboxStream
 from pyspark_onceonly.journal import JournalReader, JournalRows
 from pyspark_onceonly.offsets import Numbered, NumberedStream
 from pyspark_onceonly.options import (
@@ -26,25 +26,29 @@ from pyspark_onceonly.options import (
     Options,
 )
 from pyspark_onceonly.row_shape import HEADER_FIELDS, shape_of
+from pyspark_onceonly.selection import CRITERIA, check_reports, chosen_columns, selection_of
 from pyspark_onceonly.sink import BatchWriter, SinkJob, StreamWriter
 
 _ALWAYS = frozenset({"api", "token", "patience_s", *OF_TLS})
-_READING = _ALWAYS | {"read", "payload", "after", "rows_per_partition"}
+_READING = _ALWAYS.union({"read", "payload", "columns", "after", "rows_per_partition"}, CRITERIA)
+_OF_STREAMS = frozenset({"bytes_per_batch", "processing", "failOnDataLoss"})
+"""Those of streams of an inbox."""
+
 _WRITING = _ALWAYS.union(
     HEADER_FIELDS,
     {"message_id_column", "payload_column", "payload"},
-    {"rejects", "report", "rows_per_request", "application"},
+    {"rejects", "report", "max_rejects", "rows_per_request", "application"},
 )
 
 USES = {
-    "batch reads": _READING | {"up_to"},
-    "stream reads": _READING | {"rows_per_batch", "processing"},
+    "batch reads": _READING | {"up_to", "push_filters"},
+    "stream reads": _READING | _OF_STREAMS | {"rows_per_batch"},
     "batch writes": _WRITING | {"job"},
     "stream writes": _WRITING,  # Each batch is a job, which the stream names.
 }
 """The options that each use knows."""
 
-_OF_THE_INBOX = ("payload", "processing")
+_OF_THE_INBOX = ("payload", "columns", "push_filters", *sorted(_OF_STREAMS), *CRITERIA)
 """Those of reading that mean nothing to a journal."""
 
 
@@ -64,13 +68,9 @@ class DefaultSource(DataSource):
     def _is_journal(self) -> bool:
         return self._options.word("read", "inbox", "journal") == "journal"
 
-    @property
-    def _payload(self) -> str:
-        return self._options.word("payload", "binary", "text")
-
     def schema(self) -> StructType:
-        """The columns of what is read."""
-        return JOURNAL if self._is_journal else inbox_schema(self._payload)
+        """The columns of what is read, where no schema is given by hand."""
+        return JOURNAL if self._is_journal else chosen_columns(self._options)
 
     def _journal(self) -> JournalRows:
         for name in _OF_THE_INBOX:
@@ -78,12 +78,11 @@ class DefaultSource(DataSource):
                 raise ValueError(f"option {name} is for the inbox, not for the journal")
         return JournalRows(self._options.gateway())
 
-    def _inbox(self) -> InboxRows:
-        return InboxRows(self._options.gateway(), self._payload == "text")
+    def _inbox(self, schema: StructType) -> InboxRows:
+        return InboxRows(self._options.gateway(), selection_of(self._options, schema))
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """What is there now, above `after` and up to `up_to`."""
-        del schema
         options = self._options
         options.check("batch reads", USES)
         after = options.whole("after", 0)
@@ -91,11 +90,13 @@ class DefaultSource(DataSource):
         per_partition = options.whole("rows_per_partition", ROWS_PER_PARTITION, 1)
         if self._is_journal:
             return JournalReader(self._journal(), after, up_to, per_partition)
-        return InboxReader(self._inbox(), after, up_to, per_partition)
+        # Spark refuses a reader that takes filters, unless its session is set to hand them on.
+        takes = options.word("push_filters", "false", "true") == "true"
+        reader = FilteredInboxReader if takes else InboxReader
+        return reader(self._inbox(schema), after, up_to, per_partition)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - because Spark calls it so
         """What is there and what comes, from `after` on."""
-        del schema
         options = self._options
         options.check("stream reads", USES)
         is_latest = options.find("after") == "latest"
@@ -107,7 +108,17 @@ class DefaultSource(DataSource):
         if self._is_journal:
             return NumberedStream("journal", self._journal(), numbered)
         reports = options.word("processing", "report", "none") == "report"
-        return InboxStream(self._inbox(), numbered, reports=reports)
+        rows = self._inbox(schema)
+        if reports:
+            check_reports(rows.selection.criteria)
+        bounded = options.find("bytes_per_batch") is not None
+        bytes_max = options.whole("bytes_per_batch", 0, 1) if bounded else None
+        # What others purge is no loss to a stream that reads a part.
+        is_whole = not rows.selection.criteria
+        fails = options.word("failOnDataLoss", "true", "false") == "true" and is_whole
+        return InboxStream(
+            rows, numbered, reports=reports, bytes_max=bytes_max, fails_on_loss=fails
+        )
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:  # noqa: FBT001 - because Spark passes it so
         """Rows as messages of the job of the option `job`, or of one of its own."""
@@ -143,6 +154,7 @@ class DefaultSource(DataSource):
             per_request,
             options.find("rejects"),
             options.find("report"),
+            None if options.find("max_rejects") is None else options.whole("max_rejects", 0),
         )
 
 

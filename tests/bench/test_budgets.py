@@ -34,21 +34,21 @@ Counted = Callable[..., dict[str, float]]
 
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Counted:
-    """What a message takes in a pair of that profile. The bench lies beside the package."""
+    """What a message takes under an entry of the table. The bench lies beside the package."""
     # How quick this disk is decides where a commit runs, and must not decide what is counted.
     monkeypatch.setattr(SqliteStore, "is_quick", True)
     monkeypatch.setattr(sys, "path", [str(ROOT), *sys.path])
     from bench import bodies, counts, gateway, workload  # noqa: PLC0415 - because its place is not on the path before
 
-    async def run(profile: str, messages: int) -> dict[str, float]:
-        case = workload.case_of(1, messages, profile=profile)
+    async def run(name: str, messages: int) -> dict[str, float]:
+        profile, _, signed = name.partition(" signs ")
+        case = workload.case_of(1, messages, profile=profile, signed=signed or "nothing")
         counter = counts.Counts()
         async with AsyncExitStack() as stack:
             sides = {}
-            for side, text in workload.configurations(case).items():
-                config = tmp_path / profile / f"{side}.toml"
-                config.parent.mkdir(exist_ok=True)
-                config.write_text(text)
+            place = tmp_path / name
+            place.mkdir()
+            for side, config in workload.write_configurations(place, case).items():
                 sides[side] = await stack.enter_async_context(gateway.running_gateway(config))
             (seller,) = workload.sellers_of(case)
             documents = bodies.bodies()
@@ -60,9 +60,9 @@ def counted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Counted:
             assert told["acknowledged"] == messages + BEFORE
             return found
 
-    def run_in_loop(profile: str, messages: int = MESSAGES) -> dict[str, float]:
+    def run_in_loop(name: str, messages: int = MESSAGES) -> dict[str, float]:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            return runner.run(run(profile, messages))
+            return runner.run(run(name, messages))
 
     return run_in_loop
 

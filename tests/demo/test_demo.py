@@ -67,12 +67,19 @@ def test_a_small_run_with_kills_holds_what_was_promised(tmp_path):
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("profile", ["rm-2001", "ebms-2.0"])
-def test_a_window_in_flight_holds_what_was_promised_too(tmp_path, profile):
-    """The same exchange without numbers, so a line of order has nothing to be tried on."""
+@pytest.mark.parametrize(
+    ("profile", "more"),
+    [("rm-2001", ()), ("ebms-2.0", ()), ("ebms-2.0", ("--unsigned",))],
+    ids=["rm-2001", "ebms-2.0", "ebms-2.0-unsigned"],
+)
+def test_a_window_in_flight_holds_what_was_promised_too(tmp_path, profile, more):
+    """The same exchange without numbers, so a line of order has nothing to be tried on.
+
+    In ebms-2.0 every message ends with evidence of receipt, unless nothing is to be signed.
+    """
     out = tmp_path / "demo"
     options = ("--messages", "20", "--seed", "5", "--loss", "0.4", "--kill-every", "1.5", "--keep")
-    run = demo(out, "--profile", profile, *options)
+    run = demo(out, "--profile", profile, *more, *options)
     table, talk = run.communicate(timeout=RUN_S)
     assert run.returncode == 0, table + talk
     report = json.loads((out / "report.json").read_text())
@@ -82,6 +89,10 @@ def test_a_window_in_flight_holds_what_was_promised_too(tmp_path, profile):
     assert report["breaches"] == dict.fromkeys(report["breaches"], 0)
     html = (out / "report.html").read_text()
     assert f"profile {profile}" in table
+    signed = 40 if profile == "ebms-2.0" and not more else 0
+    assert (report["signed"], report["with_evidence"]) == (bool(signed), signed)
+    assert ("40 messages with evidence of receipt that verifies" in table) is bool(signed)
+    assert (out / "buyer" / "buyer.key").exists() is bool(signed)
     assert [tries(html, name) for name in ("I1", "I15", "I16")] == [40, 0, 0]
 
 

@@ -32,6 +32,7 @@ def site(tmp_path) -> Site:
         theirs=seller,
         send_to_port=seller.msh_port,
         profile=Profile.RM_2000,
+        is_signed=False,
     )
     buyer.configuration.write_text(text, encoding="utf-8")
     return buyer

@@ -1,6 +1,7 @@
 """The demonstration clears only what is its own, and refuses what it cannot do."""
 
 import json
+import stat
 import tomllib
 
 import pytest
@@ -8,8 +9,12 @@ import pytest
 from onceonly.demo.gateways import configuration, free_ports
 from onceonly.demo.layout import prepare, tidy
 from onceonly.demo.options import DemoOptions
+from onceonly.demo.signers import make_signers
+from onceonly.gateway.checkup import problems_of
 from onceonly.gateway.config import read_configuration
+from onceonly.gateway.identities import read_identities
 from onceonly.message.errors import LocalError
+from onceonly.message.message import AckRequested
 from onceonly.message.profile import Profile
 
 
@@ -69,6 +74,41 @@ def test_a_directory_that_is_not_there_is_refused(tmp_path):
         DemoOptions(documents=tmp_path / "nowhere").check()
 
 
+@pytest.mark.parametrize("is_signed", [True, False])
+def test_options_that_say_unsigned_or_never_sign(is_signed):
+    """Signed by default where there are signatures; without any there is nothing to leave out."""
+    options = DemoOptions(profile=Profile.EBMS_2_0, unsigned=not is_signed)
+    options.check()
+    assert options.is_signed is is_signed
+    assert not DemoOptions(profile=Profile.RM_2001).is_signed
+    with pytest.raises(LocalError, match="rm-2001 never signs"):
+        DemoOptions(profile=Profile.RM_2001, unsigned=True).check()
+
+
+def test_a_key_is_for_its_owner_and_a_certificate_for_both(tmp_path):
+    """The gateway takes what was made: `check` finds nothing wrong, and each knows the other."""
+    _, *sites = prepare(DemoOptions(out=tmp_path / "demo"))
+    signers = make_signers(*sites)
+    for ours, theirs in (sites, sites[::-1]):
+        assert stat.S_IMODE(ours.key.stat().st_mode) == 0o600
+        text = configuration(
+            ours,
+            announced_port=1111,
+            theirs=theirs,
+            send_to_port=2222,
+            profile=Profile.EBMS_2_0,
+            is_signed=True,
+        )
+        ours.configuration.write_text(text, encoding="utf-8")
+        read = read_configuration(ours.configuration)
+        assert not list(problems_of(read))
+        assert read.agreements[0].terms.ack_requested is AckRequested.SIGNED
+        (pinned,) = read.agreements[0].signing.partner_certificates
+        assert pinned.fingerprint == signers[theirs.name]
+        (identity,) = read_identities(read)
+        assert identity.fingerprint == signers[ours.name]
+
+
 @pytest.mark.parametrize(
     ("profile", "window"), [(Profile.RM_2000, 1), (Profile.RM_2001, 16), (Profile.EBMS_2_0, 16)]
 )
@@ -77,7 +117,12 @@ def test_the_generated_configuration_is_one_that_the_gateway_takes(tmp_path, pro
     odd = tmp_path / 'a "quoted" \\ näme'
     _, buyer, seller = prepare(DemoOptions(out=odd))
     text = configuration(
-        buyer, announced_port=1111, theirs=seller, send_to_port=2222, profile=profile
+        buyer,
+        announced_port=1111,
+        theirs=seller,
+        send_to_port=2222,
+        profile=profile,
+        is_signed=False,
     )
     buyer.configuration.write_text(text, encoding="utf-8")
     read = read_configuration(buyer.configuration)

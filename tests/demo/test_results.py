@@ -13,8 +13,9 @@ from onceonly.demo.exchange import Observations
 from onceonly.demo.link import Fault
 from onceonly.demo.options import DemoOptions
 from onceonly.demo.proof import Proof
-from onceonly.demo.results import Results, show, write
+from onceonly.demo.results import EXIT_DIFFERENCES, EXIT_HELD, Results, show, write
 from onceonly.demo.verdict import Delivery, Sent, judge
+from onceonly.message.profile import Profile
 
 OBSERVED = Observations(
     sent=(Sent("m1", "buyer", "seller", ("aa",)), Sent("m2", "seller", "buyer", ("bb",))),
@@ -50,6 +51,19 @@ def results(observed: Observations = OBSERVED, **changes) -> Results:
         elapsed_s=30.0,
     )
     return replace(given, **changes)
+
+
+def test_signed_and_acknowledged_without_evidence_is_broken():
+    """One of two is proven: that breaks the promise of a signed run, and of no other."""
+    observed = replace(OBSERVED, proven=frozenset({"m1"}))
+    signed = results(observed, options=DemoOptions(profile=Profile.EBMS_2_0))
+    assert signed.exit_code == EXIT_DIFFERENCES
+    assert signed.broken == ("1 message(s) acknowledged without evidence of receipt that verifies",)
+    assert "1 messages with evidence of receipt that verifies" in printed(signed)
+    assert results(observed).exit_code == EXIT_HELD
+    proven = replace(OBSERVED, proven=frozenset({"m1", "m2"}))
+    both = results(proven, options=DemoOptions(profile=Profile.EBMS_2_0))
+    assert (both.exit_code, both.as_json()["with_evidence"]) == (EXIT_HELD, 2)
 
 
 def printed(result: Results) -> str:

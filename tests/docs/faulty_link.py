@@ -20,6 +20,7 @@ from onceonly.message.signals import Acknowledgment, ErrorSignal, Inquiry, Repor
 from onceonly.transport.http.client import HttpTransport
 from onceonly.transport.http.server import HttpServer, serve_http
 from onceonly.transport.mail.client import SmtpTransport
+from onceonly.transport.mail.report import AutomaticReport
 from onceonly.transport.mail.server import Door, SmtpServer, serve_smtp
 from onceonly.transport.transport import (
     Answer,
@@ -331,8 +332,8 @@ class MailLink(Link):
         )
 
 
-async def _refuse_automatic(peer: str, kind: str) -> Answer:
-    raise AssertionError(f"{kind} from {peer}: no run sends such a thing")
+async def _refuse_automatic(peer: str, report: AutomaticReport) -> Answer:
+    raise AssertionError(f"{report.kind} from {peer}: no run sends such a thing")
 
 
 class Bytes:

@@ -1,6 +1,6 @@
 """The other MSH in ebMS 2.0, made without our own wire code; its messages have no payload."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -189,14 +189,42 @@ async def with_peer(
     directory: Path, **terms: Any
 ) -> AsyncIterator[tuple[RunningGateway, PeerEbms2]]:
     """A gateway of the seller's, and a raw peer under an agreement with it."""
-    peer = PeerEbms2()
-    table = agreement(peer.agreement, peer.party, peer.uri, **{**TERMS, **terms})
-    gateway = write(directory, "seller", house(SELLER, "seller", free_port()), table)
-    peer.gateway_uri, peer.gateway_party = gateway.uri, SELLER
-    await peer.listen()
+    async with _running(directory, (PeerEbms2(),), terms) as (gateway, peers):
+        yield gateway, peers[0]
+
+
+@asynccontextmanager
+async def with_two_peers(
+    directory: Path, **terms: Any
+) -> AsyncIterator[tuple[RunningGateway, PeerEbms2, PeerEbms2]]:
+    """A gateway of the seller's, and two partners of it, each under an agreement of its own."""
+    peers = PeerEbms2(), PeerEbms2("urn:duns:411111111", "cpa-cd-1")
+    async with _running(directory, peers, terms) as (gateway, _):
+        yield gateway, *peers
+
+
+@asynccontextmanager
+async def _running(
+    directory: Path, peers: Sequence[PeerEbms2], terms: dict[str, Any]
+) -> AsyncIterator[tuple[RunningGateway, Sequence[PeerEbms2]]]:
+    tables = [
+        agreement(peer.agreement, peer.party, peer.uri, **{**TERMS, **terms}) for peer in peers
+    ]
+    gateway = write(directory, "seller", house(SELLER, "seller", free_port()), *tables)
+    async with served(gateway, peers):
+        yield gateway, peers
+
+
+@asynccontextmanager
+async def served(gateway: RunningGateway, peers: Sequence[PeerEbms2]) -> AsyncIterator[None]:
+    """The gateway and its partners, running."""
+    for peer in peers:
+        peer.gateway_uri, peer.gateway_party = gateway.uri, SELLER
+        await peer.listen()
     await gateway.start()
     try:
-        yield gateway, peer
+        yield
     finally:
         await gateway.stop(0.0)
-        await peer.close()
+        for peer in peers:
+            await peer.close()

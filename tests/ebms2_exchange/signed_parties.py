@@ -1,5 +1,7 @@
 """Two gateways that sign, and keys and certificates in files."""
 
+import re
+from base64 import b64encode
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -34,11 +36,12 @@ from onceonly.message.message import (
 )
 from onceonly.message.profile import Profile
 from onceonly.message.signals import Acknowledgment, SignalHeader
+from onceonly.wire.canonical import Method, View, canonical_forms
 from onceonly.wire.document import Content
 from onceonly.wire.envelope import Decoder, encode
 from onceonly.wire.evidence import forms_in, references_over
 from onceonly.wire.proof import PrivateKey, signer_of
-from onceonly.wire.signature import EnvelopeSigning, Signature
+from onceonly.wire.signature import SIGNED_INFO_PATH, EnvelopeSigning, Signature
 from ports import free_port
 
 EBMS = {"profile": "ebms-2.0", "timeout": None}
@@ -191,6 +194,22 @@ class SigningPeer(PeerEbms2):
         return self.package(content, *payloads, signer=envelope_signing("partner"))
 
 
+def with_reference(parcel: Parcel, method: str, digest: bytes, transforms: str = "") -> Parcel:
+    """The partner's signed message with another reference of its first payload, signed again."""
+    before, uri, after = parcel.body.partition(b'URI="cid:p0@a.example.com">')
+    assert uri, "it has a payload that is signed"
+    _, end, rest = after.partition(b"</ds:Reference>")
+    value = b64encode(digest).decode()
+    said = f'{transforms}<ds:DigestMethod Algorithm="{method}"/><ds:DigestValue>{value}'
+    body = before + uri + f"{said}</ds:DigestValue>".encode() + end + rest
+    document = body[body.index(b"<SOAP:Envelope") : body.index(END) + len(END)]
+    ((info,),) = canonical_forms(document, (View(Method(), SIGNED_INFO_PATH),))
+    signed = b64encode(envelope_signing("partner").signer.sign(info))
+    old = re.compile(rb"(<ds:SignatureValue>)[^<]*")
+    return parcel._replace(body=old.sub(lambda found: found[1] + signed, body))
+
+
+END = b"</SOAP:Envelope>"
 NO_HOP = RoutingHeader(sender_uri="", receiver_uri="", error_uri=None, timestamp_at=0)
 
 

@@ -149,10 +149,17 @@ async def test_a_status_without_a_fault_never_ends_the_retries(tmp_path, status,
 
 
 @pytest.mark.statement("E2-117")
-async def test_a_partner_is_left_alone_for_as_long_as_it_asks(tmp_path):
+@pytest.mark.parametrize(
+    "asked",
+    [
+        b"Retry-After: 5000",
+        b"Date: Sun, 06 Nov 1994 08:00:00 GMT\r\nRetry-After: Sun, 06 Nov 1994 09:23:20 GMT",
+    ],
+)
+async def test_a_partner_is_left_alone_for_as_long_as_it_asks(tmp_path, asked):
     """Never for less than RetryInterval."""
     async with with_peer(tmp_path, **{**BRIEFLY, "retries": 5}) as (gateway, peer):
-        peer.answer(b"HTTP/1.1 503 Busy\r\nRetry-After: 5000\r\nContent-Length: 0\r\n\r\n")
+        peer.answer(b"HTTP/1.1 503 Busy\r\n" + asked + b"\r\nContent-Length: 0\r\n\r\n")
         message_id = await submit(gateway, peer.party, **ORDERING)
         await gateway.until_row(Event.TRANSMITTED)
         await gateway.everything_said()

@@ -18,6 +18,7 @@ from peer_ebms2 import (
     acknowledgment,
     read,
     with_peer,
+    with_two_peers,
 )
 from two_parties import submit
 
@@ -139,6 +140,22 @@ async def test_s3_s5_nobody_speaks_for_another_partner(tmp_path, is_riding):
         assert gateway.inbox_ids() == []
 
 
+@pytest.mark.statement("E2-80")
+@pytest.mark.parametrize("ref", ["", N])
+async def test_s3_a_partner_acknowledges_no_message_to_another_one(tmp_path, ref):
+    """Its own message is stored; what rides on it changes nothing, and is an alarm."""
+    async with with_two_peers(tmp_path) as (gateway, peer, other):
+        victim = await submit(gateway, peer.party, **ORDERING)
+        await peer.hear("NewOrder")
+        await other.say_business(M, ref=ref, blocks=ACK_REQUESTED + acknowledgment(victim))
+        await gateway.until_handed_over(M)
+        assert gateway.state_of(victim) == "sending"
+        (orphan,) = gateway.rows(Event.ORPHAN_ACK_RECEIVED)
+        (alarm,) = gateway.rows(Event.SECURITY_EVENT)
+        assert orphan.message_id == alarm.message_id == victim
+        assert M in alarm.reason
+
+
 async def test_s4_addresses_come_from_agreements_alone(tmp_path):
     """Whatever a message says, the acknowledgement goes to the partner's address."""
     async with with_peer(tmp_path) as (_, peer):
@@ -154,6 +171,37 @@ async def test_s6_ten_thousand_blocks_are_refused_in_bounds(tmp_path):
         reply = await peer.say_business(M, blocks=ACK_REQUESTED + many)
         assert reply.status in (413, 500)
         assert gateway.inbox_ids() == []
+
+
+@pytest.mark.parametrize("action", ["Ping", "StatusRequest"])
+async def test_s7_a_partner_is_answered_only_so_often(tmp_path, action):
+    """The transport says that it may ask later; a message of the same partner is taken."""
+    body = (
+        f'<eb:StatusRequest eb:version="2.0"><eb:RefToMessageId>{N}</eb:RefToMessageId>'
+        "</eb:StatusRequest>"
+    )
+    async with with_two_peers(tmp_path) as (gateway, peer, other):
+        gateway.parts.inquiries.limit(2)
+        asking = {"body": body if action == "StatusRequest" else ""}
+        replies = [await peer.say_signal(action, **asking) for _ in range(4)]
+        assert [reply.status for reply in replies] == [204, 204, 503, 503]
+        await gateway.everything_said()
+        assert len(gateway.rows(Event.INQUIRY_RECEIVED)) == 2
+        assert len(gateway.rows(Event.SECURITY_EVENT)) == 2
+        assert (await other.say_signal(action, **asking)).status == 204
+        await peer.say_business(M)
+        await gateway.until_handed_over(M)
+
+
+async def test_s7_a_stranger_is_not_answered(tmp_path):
+    """Neither one that names a known agreement, nor one that names none."""
+    async with with_peer(tmp_path) as (gateway, peer):
+        for named in ({"from_party": "urn:duns:999999999"}, {"agreement": "cpa-none"}):
+            reply = await peer.say_signal("Ping", **named)
+            assert (reply.status, reply.body) == (204, b"")
+        assert len(gateway.rows(Event.SECURITY_EVENT)) == 2
+        assert gateway.rows(Event.INQUIRY_RECEIVED) == []
+        assert not peer.has_unheard()
 
 
 async def test_s9_a_caller_is_held_for_a_bounded_time(tmp_path):

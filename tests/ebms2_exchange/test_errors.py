@@ -8,7 +8,9 @@ from peer_ebms2 import (
     ACK_REQUESTED,
     BLOCK,
     MSH,
+    SYNC_REPLY,
     PeerEbms2,
+    read,
     with_peer,
 )
 
@@ -101,6 +103,14 @@ ROWS: dict[str, tuple[dict[str, Any], Any, str, str]] = {
         "NotSupported",
         "AckRequested",
     ),
+    "ir_07 the next MSH alone": (
+        {},
+        with_(blocks=ACK_REQUESTED.replace("toPartyMSH", "nextMSH")),
+        "NotSupported",
+        "AckRequested",
+    ),
+    "From without type is no URI": ({}, with_(from_party="bob"), "Inconsistent", "From/eb:PartyId"),
+    "To without type is no URI": ({}, with_(to_party="bob"), "Inconsistent", "To/eb:PartyId"),
     "no SyncReply": ({"sync_reply_mode": "signalsOnly"}, with_(), "Inconsistent", "SyncReply"),
     "no Role": (ROLES, with_(), "Inconsistent", "Role"),
     "cid without part": (
@@ -119,6 +129,7 @@ ROWS: dict[str, tuple[dict[str, Any], Any, str, str]] = {
 }
 
 
+@pytest.mark.statement("E2-23")
 @pytest.mark.statement("E2-55")
 @pytest.mark.statement("E2-56")
 @pytest.mark.parametrize("row", ROWS)
@@ -138,3 +149,15 @@ async def test_a_refusal_says_its_code_and_where(tmp_path, row):
         assert len(gateway.rows(Event.REJECTED)) == 1
         assert gateway.inbox_ids() == []
         assert not peer.has_unheard()
+
+
+@pytest.mark.statement("E2-23")
+async def test_a_sender_that_waits_is_told_of_its_party_id_in_the_answer(tmp_path):
+    """Although no PartyId of its can be read: the CPAId says which agreement it is."""
+    async with with_peer(tmp_path, sync_reply_mode="mshSignalsOnly") as (gateway, peer):
+        blocks = ACK_REQUESTED + SYNC_REPLY
+        reply = await peer.say_business(M, from_party="bob", blocks=blocks)
+        error = read(reply.body)
+        assert (reply.status, error.kind, error.ref) == (200, "MessageError", M)
+        assert error.attribute("Error", "errorCode") == "Inconsistent"
+        assert gateway.inbox_ids() == []

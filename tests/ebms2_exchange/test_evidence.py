@@ -35,7 +35,7 @@ async def sent(gateway, peer):
 @pytest.mark.statement("E2-84")
 @pytest.mark.parametrize("sign", ["all", "none"])
 async def test_a_signed_acknowledgement_with_the_references_is_evidence(tmp_path, sign):
-    """In any order; also of a message that was not signed."""
+    """In any order (IR-22); also of a message that was not signed."""
     terms = {"sign": sign, "require_signature": sign}
     async with with_signing_peer(tmp_path, **terms) as (gateway, peer):
         message_id, heard = await sent(gateway, peer)

@@ -14,6 +14,7 @@ from signed_parties import ORDERING, signing_parties
 from onceonly.cli.exits import Exit
 from onceonly.cli.main import cli
 from onceonly.client import Client
+from onceonly.message.event import Event
 
 pytestmark = pytest.mark.anyio
 
@@ -60,8 +61,13 @@ async def test_the_folder_proves_it_without_us(tmp_path, sign):
             assert (code, "acknowledged with evidence" in said) == (Exit.OK, True), said
             assert "acknowledgment.xml" in out
             assert (await run(*words))[0] == Exit.USAGE
+        rows = parties.buyer.rows(Event.EVIDENCE_KEPT) + parties.seller.rows(Event.EVIDENCE_KEPT)
     record = json.loads((folder / "verification.json").read_bytes())
     assert record["is_evidence"] is True
+    # The journals, and so the lake's packs, have the files by their digests.
+    told = {f"{row.reason}.xml": row.digest for row in rows}
+    signed = {"acknowledgment.xml"} | ({"message.xml"} if sign == "all" else set())
+    assert told == {name: record["files"][name] for name in signed}
     for name, digest in record["files"].items():
         assert sha256((folder / name).read_bytes()).hexdigest() == digest
     verify_with_xmlsec(folder, "acknowledgment")

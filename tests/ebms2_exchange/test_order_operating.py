@@ -5,7 +5,7 @@ from peer import UNAVAILABLE
 from peer_ebms2 import with_peer
 from running_gateway import BRIEF
 from test_order_receiving import name, order, refused, said, say
-from test_order_sending import order_of, send, take
+from test_order_sending import order_of, restarted_with, send, take, with_word
 
 from onceonly.message.event import Event
 from onceonly.protocol.receiving import InboundStatus
@@ -153,3 +153,62 @@ async def test_a_settled_doubt_needs_no_name(tmp_path):
         answer = await gateway.call("POST", f"/v1/messages/{doubtful}/settle", json=said_so)
         assert answer.status == 200, answer
         assert await asked(gateway, peer, "reset", "c-1") == [doubtful]
+
+
+async def blocked_through_a_purge(gateway, peer) -> str:
+    """A message blocks conversation c-1, was settled, and a purge has left it there."""
+    peer.answer(UNAVAILABLE)
+    blocks = await send(gateway, peer)
+    await gateway.until_state(blocks, "in_doubt")
+    said_so = {"as": "delivered", "reason": "they see it"}
+    await gateway.call("POST", f"/v1/messages/{blocks}/settle", json=said_so)
+    transaction = gateway.store.begin()
+    assert transaction.purge_outbound("cpa-ab-1", 1 << 60, 10) == 0
+    gateway.store.commit()
+    peer.answer(None)
+    while peer.has_unheard():
+        await peer.hear()
+    return blocks
+
+
+@pytest.mark.statement("E2-106")
+@pytest.mark.parametrize("waits", [True, False])
+async def test_a_purge_leaves_the_message_that_blocks_until_the_reset(tmp_path, waits):
+    """Only an operator resets: a new message waits, and the incident names what it waits for."""
+    async with with_peer(tmp_path, **BRIEFLY) as (gateway, peer):
+        blocks = await blocked_through_a_purge(gateway, peer)
+        if waits:
+            following = await send(gateway, peer)
+            assert gateway.state_of(following) == "queued"
+        assert [one["state"] for one in await listed(gateway)] == ["blocked"]
+        assert await asked(gateway, peer, "reset", "c-1") == [blocks]
+        if not waits:
+            following = await send(gateway, peer)
+        again = await take(gateway, peer)
+        assert (again.message_id, order_of(again)) == (following, ("Reset", 0))
+        assert await listed(gateway) == []
+        [row] = gateway.rows(Event.CONVERSATION_RESET)
+        assert (row.conversation_id, row.reason) == ("c-1", WHY["reason"])
+        assert not gateway.store.snapshot().list_incidents(is_open=True)
+
+
+@pytest.mark.parametrize("is_live", [True, False], ids=["reload", "start"])
+async def test_what_is_held_is_handed_over_when_its_order_is_agreed_no_more(tmp_path, is_live):
+    """In its order; also where a crash came between the reload and this, as at a start."""
+    async with with_peer(tmp_path, message_order="Guaranteed") as (gateway, peer):
+        for number in (0, 3, 2, 7):
+            await say(peer, number)
+        await gateway.until_handed_over(name(0))
+        if is_live:
+            with_word(gateway, "NotGuaranteed")
+            assert (await gateway.call("POST", "/v1/reload")).status == 200
+        else:
+            await restarted_with(gateway, "NotGuaranteed")
+        await gateway.until(lambda: len(gateway.inbox_ids()) == 4)
+        assert gateway.inbox_ids() == [name(0), name(2), name(3), name(7)]
+        assert await listed(gateway) == []
+        rows = gateway.rows(Event.RELEASED)
+        assert {row.reason for row in rows} == {"no order is agreed any more"}
+        await restarted_with(gateway, "Guaranteed")
+        await say(peer, 8)
+        await gateway.until(lambda: len(gateway.inbox_ids()) == 5)

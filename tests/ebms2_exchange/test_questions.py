@@ -1,7 +1,19 @@
 """Pings and StatusRequests of ebMS 2.0, asked of us and by us."""
 
 import pytest
-from peer_ebms2 import EB, MSH, ORDERING, SYNC_REPLY, answer_with, fault_answer, read, with_peer
+from peer_ebms2 import (
+    ACK_REQUESTED,
+    EB,
+    MSH,
+    NEXT_ACK_REQUESTED,
+    ORDERING,
+    SYNC_REPLY,
+    answer_with,
+    fault_answer,
+    read,
+    with_peer,
+)
+from signed_parties import with_signing_peer
 from two_parties import submit
 
 from onceonly.message.event import Event
@@ -81,6 +93,47 @@ async def test_s7_a_stranger_that_asks_gets_no_answer(tmp_path):
         assert not peer.has_unheard()
 
 
+@pytest.mark.statement("E2-91")
+@pytest.mark.parametrize(
+    ("action", "body", "kind"),
+    [("Ping", "", "Pong"), ("StatusRequest", status_request(M), "StatusResponse")],
+)
+async def test_a_question_is_answered_and_never_acknowledged(tmp_path, action, body, kind):
+    """AckRequested on it is not obeyed: one signal would ask for another without an end."""
+    async with with_peer(tmp_path, ack_actor="both") as (gateway, peer):
+        blocks = ACK_REQUESTED + NEXT_ACK_REQUESTED
+        await peer.say_signal(action, message_id=Q, body=body, blocks=blocks)
+        assert (await peer.hear(kind)).ref == Q
+        reply = await peer.say_signal(action, body=body, blocks=blocks + SYNC_REPLY)
+        assert read(reply.body).kind == kind
+        assert b"eb:Acknowledgment" not in reply.body
+        await gateway.everything_said()
+        assert not peer.has_unheard()
+        assert not gateway.rows(Event.ACK_SENT)
+
+
+@pytest.mark.statement("E2-91")
+@pytest.mark.parametrize("blocks", ["", SYNC_REPLY], ids=["by itself", "in the answer"])
+@pytest.mark.parametrize("action", ["Ping", "StatusRequest"])
+async def test_a_question_that_had_to_be_signed_is_not_answered_unsigned(tmp_path, action, blocks):
+    """Nothing comes back, neither a report nor an error, and one row says why."""
+    async with with_signing_peer(tmp_path, require_signature="all") as (gateway, peer):
+        body = status_request(M) if action == "StatusRequest" else ""
+        reply = await peer.say_signal(action, message_id=Q, body=body, blocks=blocks)
+        assert (reply.status, reply.body) == (204, b"")
+        await gateway.until_row(Event.SIGNATURE_REFUSED)
+        await gateway.everything_said()
+        assert not peer.has_unheard()
+        assert not gateway.rows(Event.REPORT_SENT)
+
+
+@pytest.mark.statement("E2-91")
+async def test_a_question_need_not_be_signed_where_messages_alone_must_be(tmp_path):
+    async with with_signing_peer(tmp_path, require_signature="messages") as (_, peer):
+        await peer.say_signal("Ping", message_id=Q)
+        assert (await peer.hear("Pong")).ref == Q
+
+
 def not_supported(ref: str) -> str:
     return (
         '<eb:ErrorList eb:version="2.0" SOAP:mustUnderstand="1" eb:highestSeverity="Error">'
@@ -127,3 +180,20 @@ async def test_a_pong_in_the_answer_is_read(tmp_path):
         answer = await gateway.call("POST", f"/v1/partners/{peer.party}/ping?wait=20")
         [found] = answer.json["pings"]
         assert found["available"] is True
+
+
+@pytest.mark.statement("E2-89")
+async def test_where_answers_are_switched_off_every_status_is_unauthorized(tmp_path):
+    """Whatever the id, also of a message that is there; a Ping is answered all the same."""
+    async with with_peer(tmp_path, answers_inquiries=False) as (gateway, peer):
+        await peer.say_business(M)
+        await peer.hear("Acknowledgment")
+        await gateway.until_handed_over(M)
+        for about in (M, NEVER_STORED):
+            body = status_request(about)
+            reply = await peer.say_signal("StatusRequest", blocks=SYNC_REPLY, body=body)
+            assert read(reply.body).attribute("StatusResponse", "messageStatus") == "UnAuthorized"
+            assert b"Timestamp>" not in reply.body.partition(b"<SOAP:Body>")[2]
+        await peer.say_signal("Ping")
+        await peer.hear("Pong")
+        assert not peer.has_unheard()

@@ -2,7 +2,17 @@
 
 import pytest
 from peer import UNAVAILABLE
-from peer_ebms2 import BLOCK, MSH, TO_PARTY, stamp, with_peer
+from peer_ebms2 import (
+    ACK_REQUESTED,
+    BLOCK,
+    MSH,
+    TO_PARTY,
+    Heard,
+    acknowledgment,
+    answer_with,
+    stamp,
+    with_peer,
+)
 from running_gateway import BRIEF
 from two_parties import SELLER, submit
 
@@ -76,6 +86,32 @@ async def test_an_acknowledgement_rides_on_a_business_message(tmp_path):
         await peer.say_business(M, ref=message_id, blocks=element)
         await gateway.until_state(message_id, "acknowledged")
         await gateway.until_handed_over("m-0000@a.example.com", M)
+
+
+@pytest.mark.statement("E2-79")
+@pytest.mark.statement("E2-81")
+async def test_an_acknowledgement_that_rides_may_name_its_message_alone(tmp_path):
+    """Its own RefToMessageId counts first; the MessageHeader beside it answers nothing."""
+    async with with_peer(tmp_path) as (gateway, peer):
+        message_id = await submit(gateway, peer.party, **ORDERING)
+        await peer.hear("NewOrder")
+        await peer.say_business(M, blocks=ACK_REQUESTED + acknowledgment(message_id))
+        await gateway.until_state(message_id, "acknowledged")
+        await gateway.until_handed_over(M)
+
+
+@pytest.mark.statement("E2-79")
+async def test_an_acknowledgement_in_the_answer_may_ride_and_name_its_message_alone(tmp_path):
+    async with with_peer(tmp_path) as (gateway, peer):
+
+        def response(message: Heard) -> bytes:
+            blocks = ACK_REQUESTED + acknowledgment(message.message_id)
+            return answer_with(peer.parcel(M, blocks=blocks).body)
+
+        peer.answer(response)
+        message_id = await submit(gateway, peer.party, **ORDERING)
+        await gateway.until_state(message_id, "acknowledged")
+        await gateway.until_handed_over(M)
 
 
 # --- Ping and StatusRequest ----------------------------------------------------------------------

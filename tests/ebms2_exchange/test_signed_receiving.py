@@ -1,7 +1,11 @@
 """What a gateway does with packages of a partner that must sign, and with those of others."""
 
+from hashlib import sha256
+
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
+from lxml import etree
+from packages import Parcel
 from peer_ebms2 import read
 from signed_parties import (
     TODAY,
@@ -9,11 +13,13 @@ from signed_parties import (
     SigningPeer,
     certificate_of,
     envelope_signing,
+    with_reference,
     with_signing_peer,
 )
 
 from onceonly.message.event import Event
 from onceonly.message.message import AckRequested
+from onceonly.wire.signature import INCLUSIVE, SHA256
 
 pytestmark = pytest.mark.anyio
 
@@ -192,6 +198,8 @@ async def test_old_and_new_certificates_count_at_their_time(tmp_path):
     async with with_signing_peer(tmp_path, partner_certificates=files) as (gateway, peer):
         for name, dates in (("ended", ended), ("early", early)):
             await refused(gateway, peer, signed_by(name, **dates)(peer))
+        for row in gateway.rows(Event.SIGNATURE_REFUSED):
+            assert "which was not valid at the Timestamp" in (row.reason or "")
         for number, name in enumerate(("partner", "new")):
             content = peer.message(f"m-{number}@a.example.com")
             await peer.post(peer.package(content, signer=envelope_signing(name)))
@@ -235,3 +243,47 @@ async def test_an_unsigned_ping_is_not_answered_where_all_is_signed(tmp_path):
         (row,) = gateway.rows(Event.SIGNATURE_REFUSED)
         assert "there is no signature" in (row.reason or "")
         assert not peer.has_unheard()
+
+
+def signed_in_canonical_form(peer: SigningPeer, payload: bytes) -> Parcel:
+    """A message whose signature covers the payload in canonical form, and not its bytes."""
+    digest = sha256(etree.tostring(etree.fromstring(payload), method="c14n")).digest()
+    transforms = f'<ds:Transforms><ds:Transform Algorithm="{INCLUSIVE}"/></ds:Transforms>'
+    return with_reference(peer.signed(M, payload), SHA256, digest, transforms)
+
+
+async def test_a_payload_that_is_signed_in_canonical_form_is_taken_where_it_was_agreed(tmp_path):
+    """What it covers may be spelled in another way; its acknowledgement copies the reference."""
+    async with with_signing_peer(tmp_path, xml_part_transforms=True) as (gateway, peer):
+        parcel = signed_in_canonical_form(peer, ORDER)
+        other = parcel._replace(body=parcel.body.replace(ORDER, b"<Other/>"))
+        await refused(gateway, peer, other)
+        await peer.post(parcel._replace(body=parcel.body.replace(ORDER, b"<Order ></Order>")))
+        ack = await peer.hear("Acknowledgment")
+        await gateway.until_handed_over(M)
+        assert ack.body.count(b'URI="cid:p0@a.example.com"') == 1
+
+
+async def test_a_payload_in_canonical_form_is_not_supported_without_the_key(tmp_path):
+    """The journal says which key takes it."""
+    async with with_signing_peer(tmp_path) as (gateway, peer):
+        await refused(gateway, peer, signed_in_canonical_form(peer, ORDER), "NotSupported")
+        (row,) = gateway.rows(Event.SIGNATURE_REFUSED)
+        assert "xml_part_transforms" in (row.reason or "")
+
+
+async def test_an_unsigned_question_writes_nothing_at_the_message_that_it_names(tmp_path):
+    """R-30: of the partner's, or one of ours that has this id; the refusal has its own row."""
+    async with with_signing_peer(tmp_path) as (gateway, peer):
+        ours = await gateway.submit(b"<Order/>", to=peer, service="urn:services:Ordering")
+        await peer.hear("NewOrder")
+        await gateway.everything_said()
+        before = gateway.rows(message_id=ours)
+        body = (
+            '<eb:StatusRequest eb:version="2.0"><eb:RefToMessageId>'
+            f"{ours}</eb:RefToMessageId></eb:StatusRequest>"
+        )
+        await peer.say_signal("StatusRequest", body=body)
+        row = await gateway.until_row(Event.SIGNATURE_REFUSED)
+        assert (row.message_id, row.error_code) == (None, "SecurityFailure")
+        assert gateway.rows(message_id=ours) == before

@@ -30,7 +30,13 @@ EAGER: dict[str, Any] = {"timeout": 15, "retries": 1000, "retry_interval": 15}
 """Terms under which a lost copy is made good in 0.3 s, and nobody ever gives up."""
 
 
-FOR_RELAYS = ("hops_max", "retry_interval")
+FOR_RELAYS = (
+    "hops_max",
+    "retry_interval",
+    "caller_certificate",
+    "next_hop_certificate",
+    "entrances",
+)
 """Keys of a route that mean something in relay mode too; it refuses the others."""
 
 
@@ -48,13 +54,23 @@ class Plan:
     """More keys of every `[gateway]`."""
     own: dict[str, Any] = field(default_factory=dict)
     """An agreement that every intermediary has for messages of its own, where it has one."""
+    origin: dict[str, Any] = field(default_factory=dict)
+    destination: dict[str, Any] = field(default_factory=dict)
+    """More terms of the agreement at one end."""
+    identities: Callable[[Path, str], tuple[str, dict[str, Any]]] | None = None
+    """Makes the `[[identity]]` of an end: of `origin`, and of `destination`."""
+    header: dict[str, Any] = field(default_factory=dict)
+    """What each message says, unless the test says it."""
 
 
 class Chain:
     """The nodes in their order, the origin first."""
 
-    def __init__(self, nodes: Sequence[RunningGateway]) -> None:
+    def __init__(
+        self, nodes: Sequence[RunningGateway], header: dict[str, Any] | None = None
+    ) -> None:
         self.nodes = list(nodes)
+        self._header = header or {}
 
     @property
     def origin(self) -> RunningGateway:
@@ -70,7 +86,8 @@ class Chain:
 
     async def submit(self, *payloads: bytes, **header: Any) -> str:
         """Submit a message for the destination at the origin; its MessageId."""
-        message = {"to": DESTINATION, "service": "Ordering", "action": "NewOrder", **header}
+        message = {"to": DESTINATION, "service": "Ordering", "action": "NewOrder"}
+        message |= {**self._header, **header}
         answer = await self.origin.call(
             "POST", "/v1/messages", files=form(message, *(payloads or (b"<Order/>",)))
         )
@@ -161,6 +178,8 @@ def write_chain(directory: Path, plan: Plan, ends: tuple[str | None, str | None]
         home.mkdir(exist_ok=True)
         tables = [("[gateway]", {**_gateway(party, uri), **plan.gateway})]
         if index in (0, last):
+            name = "destination" if index else "origin"
+            tables += [] if plan.identities is None else [plan.identities(home, name)]
             tables.append(("[[agreement]]", _agreement(plan, index, uris)))
         else:
             tables += _routes(plan, index, uris)
@@ -186,6 +205,7 @@ def _agreement(plan: Plan, index: int, uris: Sequence[str]) -> dict[str, Any]:
         "send_to": neighbour,
         **_between(plan),
         **plan.terms,
+        **(plan.destination if index else plan.origin),
     }
 
 
@@ -227,7 +247,7 @@ async def running_chain(
     try:
         for node in nodes:
             await node.start()
-        yield Chain(nodes)
+        yield Chain(nodes, plan.header)
     finally:
         for node in nodes:
             await node.stop(0.0)

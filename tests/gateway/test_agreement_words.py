@@ -7,6 +7,7 @@ import pytest
 from configuration_file import SMALLEST
 
 from onceonly.console.pages.agreements import WIDE, cut_of, parts_of
+from onceonly.demo.signers import make_signer
 from onceonly.gateway.agreement_words import directions_of, longest_of, words_of
 from onceonly.gateway.application.agreements import worst_case_shape
 from onceonly.gateway.config import read_configuration
@@ -82,6 +83,26 @@ def test_terms_are_told_as_sentences(tmp_path: Path, keys: dict[str, Any], said:
     said = said.replace("http://b.example", "ADDRESS")
     assert said in " ".join(sentences)
     assert all(one.endswith(".") and "_" not in one for one in sentences)
+
+
+@pytest.mark.parametrize(
+    ("requires", "said"),
+    [
+        ("all", "only by the partner's signature, which everything must have."),
+        ("messages", "only by the partner's signature, which each message must have."),
+        ("none", "may speak in the partner's name, unless the network"),
+    ],
+)
+def test_who_must_sign_does_not_speak_by_calling(tmp_path: Path, requires: str, said: str) -> None:
+    """Where signatures are required, whoever reaches the gateway says nothing in their name."""
+    make_signer(tmp_path / "b.key", tmp_path / "b.pem", "the partner")
+    found = agreed(
+        tmp_path,
+        profile="ebms-2.0",
+        require_signature=requires,
+        partner_certificates=["b.pem"],
+    )
+    assert said in " ".join(words_of(found))
 
 
 @pytest.mark.parametrize(

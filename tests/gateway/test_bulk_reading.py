@@ -10,11 +10,16 @@ from packages import ORDER, PayloadPart
 from peer import Peer
 from running_gateway import RunningGateway, running
 
+from onceonly.api.inbox import InboxQuery
 from onceonly.api.operation import ARROW
+from onceonly.gateway.api import inbox_calls
 from onceonly.gateway.api.arrow import INBOX_SCHEMA
+from onceonly.gateway.api.list_calls import inbox_page_filter
 from onceonly.gateway.application import inbox as inbox_module
 from onceonly.journal.segment import SEGMENT_SCHEMA, to_records
 from onceonly.message.event import Event
+from onceonly.message.word import changed
+from onceonly.store.contract.listing import InboxFilter
 
 pytestmark = pytest.mark.anyio
 
@@ -104,6 +109,42 @@ async def test_a_page_with_payloads_is_bounded(gateway, peer, monkeypatch):
     assert (row["payload"], row["size_bytes"]) == (None, len(BIG))
     [item] = (await gateway.get("/v1/inbox?payloads=inline"))["items"]
     assert item["payloads"][0]["body"] is None
+
+
+def next_after(table: Any) -> int | None:
+    """Where the next page begins, as the stream says it."""
+    told = (table.schema.metadata or {}).get(b"next_after")
+    return None if told is None else int(told)
+
+
+async def test_an_arrow_stream_says_where_the_next_page_begins(gateway, peer, monkeypatch):
+    """After what came, if its bytes cut it; as in JSON, if nothing fitted among what was read."""
+    await received(gateway, peer, *(f"m-{n}" for n in range(8)), payloads=[PARTS[BIG]])
+    assert next_after(await arrow(gateway, "/v1/inbox")) is None
+    assert next_after(await arrow(gateway, "/v1/inbox?limit=2&after=1")) == 3
+    assert next_after(await arrow(gateway, "/v1/inbox?limit=2&after=7")) is None
+    monkeypatch.setattr(inbox_module, "PAGE_BYTES_MAX", 2 * len(BIG))
+    cut = await arrow(gateway, "/v1/inbox?up_to=5")
+    assert (cut.num_rows, next_after(cut)) == (2, 2)
+
+    def read_little(query: InboxQuery) -> InboxFilter:
+        return changed(inbox_page_filter(query), rows_max=4)
+
+    monkeypatch.setattr(inbox_calls, "inbox_page_filter", read_little)
+    path = "/v1/inbox?action=Other"
+    page, table = await gateway.get(path), await arrow(gateway, path)
+    assert (page["items"], table.num_rows) == ([], 0)
+    assert page["next_after"] is not None
+    assert next_after(table) == page["next_after"]
+
+
+async def test_an_arrow_stream_has_no_bytes_where_none_are_asked_for(gateway, peer):
+    """All else is as it is with them."""
+    await received(gateway, peer, "m-1", payloads=list(PARTS.values()))
+    [whole] = (await arrow(gateway, "/v1/inbox")).to_pylist()
+    [without] = (await arrow(gateway, "/v1/inbox?payloads=none")).to_pylist()
+    [part] = whole["attachments"]
+    assert without == {**whole, "payload": None, "attachments": [{**part, "body": None}]}
 
 
 async def test_the_journal_is_an_arrow_stream(gateway, peer):

@@ -138,6 +138,37 @@ def test_each_is_listed_once_with_all_its_uses(folder: Path) -> None:
     assert (unknown.fingerprint, unknown.valid_until, unknown.days_left) == ("ab" * 32, None, None)
 
 
+def test_a_certificate_that_a_partner_signs_with_is_listed_by_name(folder: Path) -> None:
+    """It is in the agreement as a whole, so its end is known before the partner shows it."""
+    path = folder / "signed.toml"
+    path.write_text(
+        f"""
+[gateway]
+party = ["{BUYER}"]
+listen = "http://127.0.0.1:{free_port()}/msh"
+api = "http://127.0.0.1:{free_port()}"
+store = "signed.db"
+
+[[agreement]]
+id = "cpa-1"
+profile = "ebms-2.0"
+with = ["{SELLER}"]
+send_to = "http://b.example/msh"
+partner_certificates = ["seller.pem"]
+""",
+        "utf-8",
+    )
+    (only,) = listed(read_configuration(path), in_days(0))
+    assert (only.kind, only.subject) == ("partner", "CN=seller")
+    assert only.fingerprint == fingerprint(folder, "seller")
+    (use,) = only.uses
+    assert (use.what, use.agreement, use.partner) == (
+        "partner_certificates: the partner signs with it",
+        "cpa-1",
+        SELLER,
+    )
+
+
 def test_a_file_without_a_certificate_is_first_in_the_list(folder: Path) -> None:
     """It is worse than any end."""
     configuration = configured(folder, "buyer", {"buyer": 1, "seller": 2})

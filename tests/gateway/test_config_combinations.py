@@ -80,6 +80,11 @@ REFUSED: dict[str, tuple[str, str, str]] = {
         "notify_failures",
         "R-14",
     ),
+    "refusals told under strict release": (
+        agreement('profile = "ebms-2.0"', "strict_release = true", "reports_refusals = true"),
+        "reports_refusals",
+        "R-14",
+    ),
     "two profiles with one partner": (
         agreement() + SECOND + SEND_TO + NEW,
         "profile",

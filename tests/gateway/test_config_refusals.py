@@ -212,6 +212,7 @@ WRONG = {
         'signature_algorithm = "dsa-sha1"',
         'canonicalization = "c14n"',
         "accept_sha1 = 1",
+        "xml_part_transforms = 1",
         "ack_requested = true",
         'sync_reply_mode = "True"',
         "sync_reply_mode = true",

@@ -94,6 +94,7 @@ partner_certificates = ["theirs.pem", "older.pem"]
 signature_algorithm = "rsa-sha384"
 canonicalization = "exclusive"
 accept_sha1 = true
+xml_part_transforms = true
 ack_requested = "Signed"
 """,
         identities=("ours", "others"),
@@ -109,6 +110,7 @@ ack_requested = "Signed"
         algorithm=SignatureAlgorithm.RSA_SHA384,
         canonicalization=Canonicalization.EXCLUSIVE,
         accepts_sha1=True,
+        accepts_part_transforms=True,
     )
     assert agreement.terms.ack_requested is AckRequested.SIGNED
     said = effective(agreement)

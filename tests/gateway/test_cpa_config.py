@@ -6,7 +6,14 @@ import pytest
 from configuration_file import SMALLEST, read, refusal
 
 from onceonly.gateway.config.cpa_keys import CPA_KEYS
-from onceonly.message.cpa import AckActor, CheckHeader, CpaTerms, Demand, ServiceBinding
+from onceonly.message.cpa import (
+    AckActor,
+    CheckHeader,
+    CpaTerms,
+    Demand,
+    MessageIdForm,
+    ServiceBinding,
+)
 from onceonly.message.identity import PartyId
 from onceonly.message.instant import from_datetime
 
@@ -34,8 +41,13 @@ strict_parts = true
 valid_from = 2026-01-01T00:00:00Z
 valid_until = "2027-01-01T00:00:00+01:00"
 retriable_faults = ["200", "206"]
+reports_refusals = true
 lenient_signal_parties = true
 roles_on_signals = true
+answers_inquiries = false
+message_id_form = "upper-case-uuid"
+xml_part_first = true
+status_request_ref = true
 description = "Orders of the buyer"
 """
 
@@ -55,6 +67,7 @@ def test_every_key_of_a_cpa_is_read(tmp_path):
     (agreement,) = read(tmp_path, HEAD + EVERY_KEY).agreements
     year_at = from_datetime(tomllib.loads("at = 2026-01-01T00:00:00Z")["at"])
     assert agreement.name_on_wire == "http://registry.example/cpa ab 1"
+    assert agreement.terms.reports_refusals
     assert agreement.cpa == CpaTerms(
         cpa_id="http://registry.example/cpa ab 1",
         role="Seller",
@@ -76,6 +89,10 @@ def test_every_key_of_a_cpa_is_read(tmp_path):
         retriable_faults=("200", "206"),
         has_lenient_signal_parties=True,
         has_roles_on_signals=True,
+        answers_inquiries=False,
+        message_id_form=MessageIdForm.UPPER_CASE_UUID,
+        has_xml_first=True,
+        names_in_requests=True,
         description="Orders of the buyer",
     )
 
@@ -132,8 +149,13 @@ def test_no_key_of_a_cpa_is_legal_in_an_older_profile(tmp_path, key):
         ("valid_until = 2026-01-01", "is not an instant"),
         ("retriable_faults = []", "is not a list of texts"),
         ('retriable_faults = ["1", "1"]', "a text is there twice"),
+        ("reports_refusals = 0", "neither true nor false"),
         ("lenient_signal_parties = 0", "neither true nor false"),
         ("roles_on_signals = 0", "neither true nor false"),
+        ("answers_inquiries = 0", "neither true nor false"),
+        ('message_id_form = "uuid"', "is none of them"),
+        ("xml_part_first = 1", "neither true nor false"),
+        ("status_request_ref = 1", "neither true nor false"),
         ('description = "a\\nb"', "not one line of text"),
     ],
 )

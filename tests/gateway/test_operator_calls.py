@@ -193,7 +193,7 @@ async def test_health_says_that_this_is_a_drill(gateway):
 
 async def test_readiness_is_told(gateway):
     """200 while packages and submissions are taken, else 503."""
-    assert await gateway.get("/readyz") == {"ready": True}
+    assert await gateway.get("/readyz") == {"ready": True, "warnings": []}
     gateway.parts.operations.is_ready = False
     assert (await gateway.call("GET", "/readyz")).status == 503
 

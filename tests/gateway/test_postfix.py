@@ -29,7 +29,8 @@ class Relay:
         self.listens = {party: free_port() for party in (BUYER, SELLER)}
         self._certificates = certificates
 
-    def start(self, without: str | None = None) -> None:
+    def start(self, without: str | None = None, *, forwards: str = "") -> None:
+        """Take mail; `forwards` is a mailbox that only the relay believes the seller has."""
         lines = RECIPE["main.cf"].splitlines(keepends=True)
         main = put(
             "".join(line for line in lines if without is None or not line.startswith(without)),
@@ -42,6 +43,9 @@ class Relay:
         )
         maps = {name: text for name, text in RECIPE.items() if name != "main.cf"}
         both = {name: self._buyer(text) + self._seller(text) for name, text in maps.items()}
+        if forwards:
+            both["relay_recipients"] += f"{forwards} OK\n"
+            both["transport"] += f"{forwards} smtp:[127.0.0.1]:{self.listens[SELLER]}\n"
         self.postfix.configure(main, both)
         self.postfix.start()
 
@@ -127,3 +131,19 @@ async def test_postfix_refuses_other_names_at_its_own_door(relay):
     with pytest.raises(aiosmtplib.SMTPRecipientRefused, match="User unknown") as refusal:
         await bring(b"Subject: x\r\n\r\n", relay.postfix.port, "postmaster@buyer.example")
     assert refusal.value.code == 550
+
+
+async def test_a_bounce_of_postfix_is_told_at_the_message(tmp_path, relay):
+    """It took the mail with 250, and the partner's gateway refused it: a delivery report is due."""
+    nobody = "nobody@seller.example"
+    tables = {"buyer": relay.tables(BUYER), "seller": relay.tables(SELLER)}
+    tables["buyer"]["agreement"] = {"send_to": f"smtp:{nobody}"}
+    relay.start(forwards=nobody)
+    async with partners(tmp_path, **tables) as both:
+        message_id = await both.submit(ORDER)
+        row = await both.buyer.until_row(Event.TRANSMITTED, 2)
+        assert both.buyer.state_of(message_id) == "sending"
+    assert (row.message_id, row.outcome, row.attempt) == (message_id, "refused", 1)
+    assert (row.transport, row.endpoint) == ("smtp", f"smtp:{nobody}")
+    assert row.reason.startswith("its mail came back: failed 5."), relay.postfix.said()
+    assert "550" in row.reason

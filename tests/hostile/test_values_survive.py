@@ -40,6 +40,7 @@ from onceonly.gateway.incoming.errors import Errors
 from onceonly.gateway.mail import MailTransport
 from onceonly.gateway.office import BytesBody
 from onceonly.gateway.outgoing.package_body import PackageBody
+from onceonly.gateway.sent_mails import SentMails
 from onceonly.journal.record import Record
 from onceonly.journal.segment import to_parquet, to_records, to_table
 from onceonly.message.agreement import Agreement
@@ -663,7 +664,7 @@ class Outlets:
         self._mail.is_holding.set()
         self._http = HttpTransport()
         relay = f"smtp://127.0.0.1:{self._mail.port}"
-        self._by_mail = MailTransport(SmtpTransport(relay, MAILBOX))
+        self._by_mail = MailTransport(SmtpTransport(relay, MAILBOX), SentMails())
 
     def carry(self, package: Package, payloads: Sequence[StoredPayload], message_id: str) -> None:
         self._runner.run(self._carry(package, payloads, message_id))

@@ -486,3 +486,39 @@ def test_a_pack_needs_evidence_and_an_empty_folder(world: World, tmp_path: Path)
         jobs.pack(str(world.lake), jobs.PackScope("urn:a", "urn:b"), out=tmp_path / "pack")
     with pytest.raises(LocalError, match="is not empty"):
         jobs.pack(str(world.lake), jobs.PackScope(BUYER, SELLER), out=world.pack)
+
+
+def test_envelopes_that_prove_a_message_are_in_a_pack_by_their_digests(
+    spark: SparkSession, tmp_path: Path
+):
+    """With who signed them; whoever names another envelope afterwards is found (`ebms2.md` §9.7).
+
+    That a row has the digest of the file that `message evidence` writes, that command's test shows.
+    """
+    lake, pack = tmp_path / "lake", tmp_path / "pack"
+    ours = Exchange(Ledger(BUYER), Ledger(SELLER))
+    ours.acked_without_evidence("m@example")
+    kept = {"acknowledgment": "ab" * 32, "message": "cd" * 32}
+    ours.out(Event.EVIDENCE_KEPT, "m@example", reason="acknowledgment", **proof_of(kept))
+    ours.into(Event.EVIDENCE_KEPT, "m@example", reason="message", **proof_of(kept, "message"))
+    for ledger in (ours.sender, ours.receiver):
+        publish(lake, ledger)
+    jobs.ingest(str(lake))
+    jobs.pack(str(lake), jobs.PackScope(BUYER, SELLER), out=pack, as_of=MUCH_LATER)
+    assert jobs.verify(pack).holds
+    rows = pq.read_table(pack / "journal").to_pylist()
+    proofs = [row for row in rows if row["event"] == "EvidenceKept"]
+    assert {row["reason"]: row["digest"] for row in proofs} == kept
+    assert {row["signer"] for row in proofs} == {"ef" * 32}
+    for row in proofs:
+        row["digest"] = "00" * 32
+    rewrite(pack / "journal", pa.Table.from_pylist(rows, pq.read_schema(one_of(pack / "journal"))))
+    seal.close(pack, sign=None)
+    named = {f"{one.place}: {one.what}" for one in jobs.verify(pack).disagreements}
+    wrong = {f"row {row['seq']} of {row['party']}: does not give its hash" for row in proofs}
+    assert wrong <= named
+
+
+def proof_of(kept: dict[str, str], kind: str = "acknowledgment") -> dict[str, str]:
+    """What the row of a kept envelope says of it."""
+    return {"digest": kept[kind], "signer": "ef" * 32}

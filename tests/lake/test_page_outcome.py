@@ -299,3 +299,19 @@ def test_a_pair_with_nobody_at_its_other_end_is_shown_as_such():
     assert '<bdi class="id">?</bdi>' not in outcome.first_screen(found)
     assert '<bdi class="id">?</bdi>' in verdicts.matrix(found).body[0]
     assert "Differing: 1 message, on 1 of 1 day." in verdicts.days(found).body[0]
+
+
+def test_profiles_and_their_evidence_are_named_first():
+    """The profile by name, and how many of the messages that asked for evidence have it."""
+    rows = [
+        *(
+            {"profile": "ebms-2.0", "messages": 40, "evidence_asked": 30, "evidence_kept": number}
+            for number in (9, 20)
+        ),
+        {"profile": "rm-2001", "messages": 1, "evidence_asked": 0, "evidence_kept": 0},
+    ]
+    shown = outcome.first_screen(with_report("profiles", *rows))
+    assert "ebms-2.0</bdi></b>: 80 messages, with evidence of receipt 29 of the 60 that" in shown
+    assert "rm-2001</bdi></b>: 1 message. " in shown
+    assert 'href="#profiles"' in shown
+    assert 'href="#profiles"' not in outcome.first_screen(findings(0, counts=MATCHED))

@@ -572,3 +572,31 @@ def test_who_refuses_what_is_meant_for_another_answers_for_none_of_its_faults(fr
         "urn:s": 0,
         "urn:z": 1,
     }
+
+
+def test_profiles_and_evidence_are_counted_by_name(frame: Frame):
+    """Asked is proven, without evidence, or not acknowledged; and the signers are there."""
+    there, _ = two_parties()
+    for name in ("proven", "unproven"):
+        there.acked_without_evidence(name)
+    there.submit("waits", ack_requested="Signed")
+    there.matched("unsigned")
+    there.out(Event.EVIDENCE_KEPT, "proven", reason="acknowledgment", signer="ab" * 32)
+    # The envelope of our own message is no receipt, and what it says of its signer no receiver's.
+    there.out(Event.EVIDENCE_KEPT, "unproven", reason="message", signer="cd" * 32)
+    for name in ("proven", "unproven"):
+        there.into(Event.EVIDENCE_KEPT, name, reason="message", signer="ef" * 32)
+    [row] = made("profiles", evidence(frame(records(there))))
+    assert part(row, "from_party", "to_party", "profile") == (BUYER, SELLER, "rm-2000")
+    assert part(row, "messages", "differing", "evidence_asked", "evidence_kept") == (4, 1, 3, 1)
+    assert part(row, "evidence_missing", "unacknowledged", "signed") == (1, 1, 2)
+    assert part(row, "receipt_signers", "message_signers") == (["ab" * 32], ["ef" * 32])
+
+
+def test_a_profile_is_told_by_one_journal_too(frame: Frame):
+    """The receiver's word where the sender's journal is missing; nobody has asked for anything."""
+    there, _ = two_parties()
+    there.matched("m@example")
+    [row] = made("profiles", evidence(frame(there.receiver.records)))
+    assert part(row, "profile", "messages", "evidence_asked", "signed") == ("rm-2000", 1, 0, 0)
+    assert part(row, "receipt_signers", "message_signers") == ([], [])

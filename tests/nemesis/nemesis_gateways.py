@@ -254,14 +254,17 @@ class Payload(bytes):
         return sha256(self).hexdigest()
 
 
-def submit(client: Client, to: Site, message_id: str, payload: bytes) -> Receipt:
+def submit(
+    client: Client, to: Site, message_id: str, payload: bytes, conversation: str | None = None
+) -> Receipt:
     """Hand one message over, under its own id."""
     return client.submit(
         [(payload, "application/xml", "order.xml")],
         to=to.party,
-        service="Ordering",
+        service="urn:services:Ordering",
         action="NewOrder",
         message_id=message_id,
+        conversation=conversation,
     )
 
 

@@ -10,7 +10,7 @@ from threading import Event as Flag
 from nemesis_evidence import Evidence, check_inbox, check_journals, read_journal
 from nemesis_faults import Form
 from nemesis_figures import Say
-from nemesis_gateways import Exchange, Gateway, Payload, await_inbox, submit, until
+from nemesis_gateways import Exchange, Gateway, Payload, await_inbox, read_inbox, submit, until
 from nemesis_ways import Way
 
 from onceonly.client import Client, GatewayUnreachable
@@ -48,7 +48,9 @@ class Application:
     def _submit_next(self, client: Client) -> None:
         message_id = f"{self._gateway.site.name}-{len(self.payloads)}@nemesis.example"
         payload = Payload.numbered(message_id, self._chance.choice(SIZES))
-        self._insist(lambda: submit(client, self._gateway.partner, message_id, payload))
+        conversation = self._way.conversation_of(len(self.payloads))
+        partner = self._gateway.partner
+        self._insist(lambda: submit(client, partner, message_id, payload, conversation))
         self.payloads[message_id] = payload
 
     def _await_settled(self, client: Client, message_id: str) -> None:
@@ -138,6 +140,15 @@ def strike(
     )
 
 
+def check_conversations(client: Client, payloads: Payloads, way: Way) -> None:
+    """Each conversation was handed over in the order of its submissions (O1, O2)."""
+    conversation = {name: way.conversation_of(at) for at, name in enumerate(payloads)}
+    handed = [name for _, name, _ in read_inbox(client, with_payloads=False)]
+    for one in {*conversation.values()} - {None}:
+        sent = [name for name in payloads if conversation[name] == one]
+        assert [name for name in handed if conversation[name] == one] == sent, one
+
+
 def _check(exchange: Exchange, way: Way, there: Payloads, back: Payloads) -> Sequence[Evidence]:
     """Both inboxes while the gateways run, both journals once they have stopped."""
     with exchange.clients() as (ours, theirs):
@@ -149,9 +160,15 @@ def _check(exchange: Exchange, way: Way, there: Payloads, back: Payloads) -> Seq
                 )
             await_inbox(receiver, len(payloads))
             check_inbox(receiver, payloads, in_order=way.is_ordered)
+            check_conversations(receiver, payloads, way)
     exchange.stop()
     first, second = (read_journal(gateway) for gateway in exchange.gateways)
     return [
-        check_journals(first, second, there, is_acknowledged=way.is_acknowledged),
-        check_journals(second, first, back, is_acknowledged=way.is_acknowledged),
+        check_journals(
+            *halves,
+            payloads,
+            is_acknowledged=way.is_acknowledged,
+            is_ordered=bool(way.conversations),
+        )
+        for *halves, payloads in ((first, second, there), (second, first, back))
     ]

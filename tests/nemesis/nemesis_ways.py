@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, NamedTuple
 
 from nemesis_gateways import Exchange, Gateway
+from nemesis_keys import write_certificate, write_key
 
 from onceonly.demo.gateways import free_ports
 
@@ -20,6 +21,12 @@ class Way(NamedTuple):
     is_ordered: bool = False
     is_acknowledged: bool = True
     """By the receiver's MSH, not by a product underneath."""
+    conversations: int = 0
+    """How many ordered conversations the messages of a side belong to, in turn; 0: no order."""
+
+    def conversation_of(self, number: int) -> str | None:
+        """The conversation of the message with this number of its side."""
+        return f"conversation-{number % self.conversations}" if self.conversations else None
 
     @property
     def end(self) -> str:
@@ -29,6 +36,8 @@ class Way(NamedTuple):
 
 RM_2000 = Way("rm-2000", 6, is_ordered=True)
 RM_2001 = Way("rm-2001", 24)
+SIGNED = Way("ebms-2.0 signed", 24)
+SIGNED_IN_ORDER = Way("ebms-2.0 signed, in order", 12, conversations=3)
 MAIL = Way("rm-2001 by mail", 24)
 BROKER = Way("rm-2001 by method Transport", 24, is_acknowledged=False)
 
@@ -36,6 +45,24 @@ BROKER = Way("rm-2001 by method Transport", 24, is_acknowledged=False)
 def use_http(exchange: Exchange, way: Way) -> None:
     """As usual, in the profile of the way."""
     exchange.agree(profile=way.name)
+
+
+def use_signatures(exchange: Exchange, way: Way) -> None:
+    """Everything is signed, and so is what acknowledges it; in an order if the way has one."""
+    names = [gateway.site.name for gateway in exchange.gateways]
+    for gateway, name, other in zip(exchange.gateways, names, names[::-1], strict=True):
+        for one in names:
+            write_certificate(gateway.site.directory, one)
+        key = write_key(gateway.site.directory, name)
+        gateway.tables["identity"] = {"id": name, "certificate": f"{name}.pem", "key": key.name}
+        gateway.agree(
+            profile="ebms-2.0",
+            timeout=None,
+            sign="all",
+            ack_requested="Signed",
+            partner_certificates=[f"{other}.pem"],
+            message_order="Guaranteed" if way.conversations else None,
+        )
 
 
 def use_mail(exchange: Exchange) -> None:

@@ -262,6 +262,19 @@ def test_what_nobody_else_can_have_acknowledged_stays_acknowledged(terms, word):
     assert run.of(Recover) == []
 
 
+@pytest.mark.parametrize("is_agreed", [True, False])
+def test_a_refusal_of_the_application_is_news_where_such_reports_were_agreed(is_agreed):
+    """An error of any code, after the acknowledgement; the message stays acknowledged (§7)."""
+    word = ErrorReceived(ErrorCode.UNKNOWN, Severity.ERROR, description="no such article")
+    warning = changed(word, severity=Severity.WARNING)
+    terms = changed(GOING_ON, reports_refusals=is_agreed)
+    run = Run(terms).sent().on(1, AckReceived()).on(9, warning, word, word)
+    assert run.state.status is OutboundStatus.ACKNOWLEDGED
+    said = [(notice.kind, notice.reason) for notice in run.of(Notify)]
+    told = (NoticeKind.NOT_PROCESSED, "not processed by the partner: no such article")
+    assert said == ([told] if is_agreed else [])
+
+
 @pytest.mark.statement(ruling="R-39")
 def test_what_the_to_party_itself_took_no_owner_can_have_lost():
     """An application may refuse what it was handed; it was handed it all the same."""

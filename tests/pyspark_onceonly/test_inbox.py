@@ -4,28 +4,35 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
 import pytest
-from nemesis_gateways import Exchange, build_exchange, until
+from nemesis_gateways import (
+    RETRY_INTERVAL_S,
+    Exchange,
+    build_exchange,
+    until,
+)
 from pyspark.errors import PySparkException
 from pyspark.sql.streaming.datasource import ReadMaxRows
 from pyspark.sql.streaming.listener import QueryTerminatedEvent
 
-from onceonly.client import Document
+from onceonly.client import Client, Document
 from onceonly.gateway.api.arrow import INBOX_SCHEMA
 from onceonly.gateway.application.inbox import PAYLOAD_BYTES_INLINE_MAX
 from onceonly.message.errors import LocalError
 from pyspark_onceonly import ProcessingListener, report_progress
 from pyspark_onceonly.checkpoint import Progress
-from pyspark_onceonly.inbox import InboxRows, InboxStream, inbox_schema
+from pyspark_onceonly.inbox import InboxRows, InboxStream
 from pyspark_onceonly.offsets import Numbered, Range
-from pyspark_onceonly.options import GatewayAddress
+from pyspark_onceonly.options import GatewayAddress, Options
+from pyspark_onceonly.selection import Selection, chosen_columns, inbox_schema, selection_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
@@ -34,6 +41,9 @@ pytestmark = [pytest.mark.spark, pytest.mark.process]
 
 COUNT = 50
 QUERY = UUID(int=1)
+EVERYTHING = Range(0, 10**9)
+WHOLE = Selection(inbox_schema("binary"), {})
+TEXTS = Selection(inbox_schema("text"), {}, "text")
 LARGE = b"\x00" * (PAYLOAD_BYTES_INLINE_MAX + 1)
 
 
@@ -127,6 +137,136 @@ def test_a_range_of_the_inbox_is_a_table_too(spark: SparkSession, exchange: Exch
     ]
 
 
+class Wire(NamedTuple):
+    """What a source asked of the gateway, and how many bytes came."""
+
+    asked: list[str]
+    sizes: list[int]
+
+
+@pytest.fixture
+def wire(exchange: Exchange, monkeypatch: pytest.MonkeyPatch) -> Wire:
+    """The answers to a source in this process, counted on their way."""
+    found = Wire([], [])
+    ask = Client.inbox_stream
+
+    def counted(self: Client, *args: Any, **wanted: Any) -> bytes:
+        answer = ask(self, *args, **wanted)
+        found.asked.append(str(wanted))
+        found.sizes.append(len(answer))
+        return answer
+
+    monkeypatch.setattr(Client, "inbox_stream", counted)
+    return found
+
+
+def rows_of(pair: Exchange, **options: str) -> InboxRows:
+    """The reader's rows for these options."""
+    given = Options({"api": pair.receiver.site.api, **options})
+    return InboxRows(given.gateway(), selection_of(given, chosen_columns(given)))
+
+
+def test_a_count_without_payloads_fetches_none(
+    spark: SparkSession, exchange: Exchange, wire: Wire
+) -> None:
+    """Not even one that is too large to come along, and would be fetched by itself."""
+    big = [Document(b"<O/>", "application/xml", "o.xml"), Document(LARGE, "a/b", "large.bin")]
+    send(exchange, "with-large", documents=big)
+    whole = sum(batch.num_rows for batch in rows_of(exchange).read(EVERYTHING))
+    with_bytes = sum(wire.sizes)
+    wire.sizes.clear()
+    batches = list(rows_of(exchange, payload="none").read(EVERYTHING))
+    assert sum(batch.num_rows for batch in batches) == whole
+    assert not {"payload"} & set(batches[0].schema.names)
+    assert sum(wire.sizes) < with_bytes
+    frame = reading(spark, exchange, payload="none")
+    assert frame.count() == whole
+    [large] = frame.where("message_id = 'with-large'").collect()
+    assert large["attachments"][0].asDict() == {
+        "content_type": "a/b",
+        "name": "large.bin",
+        "size_bytes": len(LARGE),
+        "digest": sha256(LARGE).hexdigest(),
+    }
+
+
+def test_columns_are_chosen_by_name_or_by_a_schema(spark: SparkSession, exchange: Exchange) -> None:
+    """In the order in which they are named, and both ways."""
+    by_name = reading(spark, exchange, columns="Message_Id,offset", up_to=2)
+    assert by_name.columns == ["message_id", "offset"]
+    frame = spark.read.format("onceonly").option("api", exchange.receiver.site.api)
+    by_schema = frame.schema("message_id string, offset long").option("up_to", 2).load()
+    assert by_name.collect() == by_schema.collect() == [("m-00", 1), ("m-01", 2)]
+    both = reading(spark, exchange, columns="payload,offset", payload="text", up_to=1)
+    assert both.collect() == [("<O>m-00</O>", 1)]
+
+
+def test_messages_are_chosen_at_the_gateway(spark: SparkSession, exchange: Exchange) -> None:
+    """By what an operator chooses them at the command line."""
+    party = exchange.sender.site.party
+    found = {
+        "from": party,
+        "service": "Ordering",
+        "id_prefix": "m-0",
+        "since": "2001-01-01T00:00:00Z",
+    }
+    assert reading(spark, exchange, **found, payload="none").count() == 10
+    assert reading(spark, exchange, service="Billing", payload="none").count() == 0
+    assert reading(spark, exchange, until="2001-01-01T00:00:00Z").count() == 0
+
+
+def test_the_view_of_the_page_reads_the_inbox(spark: SparkSession, exchange: Exchange) -> None:
+    """The SQL of the docs as it stands there, for this gateway."""
+    page = (Path(__file__).parents[2] / "docs/how-to/consume-stream.md").read_text("utf-8")
+    text = page.split("```sql\n")[1].split("```")[0]
+    create, select = text.replace("http://127.0.0.1:8412", exchange.receiver.site.api).split(";")[
+        :2
+    ]
+    spark.sql(create)
+    try:
+        found = {row["message_id"]: row["payload"] for row in spark.sql(select).collect()}
+    finally:
+        spark.catalog.dropTempView("orders_in")
+    assert found["m-07"] == "<O>m-07</O>"
+    assert len(found) >= COUNT
+
+
+def test_filters_of_spark_are_asked_of_the_gateway(spark: SparkSession, exchange: Exchange) -> None:
+    """Where the session hands them on; with the same result as without."""
+    key = "spark.sql.python.filterPushdown.enabled"
+    spark.conf.set(key, "true")
+    try:
+        frame = reading(spark, exchange, push_filters="true", payload="none", rows_per_partition=10)
+        some = frame.where(
+            "service = 'Ordering' AND offset > 10 AND offset <= 30 AND received_at > 0"
+        )
+        assert some.rdd.getNumPartitions() == 2
+        assert [row["offset"] for row in some.orderBy("offset").collect()] == [*range(11, 31)]
+        assert frame.where("service = 'Billing'").count() == 0
+    finally:
+        spark.conf.unset(key)
+
+
+def test_a_stream_takes_no_more_bytes_than_it_is_told(exchange: Exchange) -> None:
+    """Whole messages, and one at least, however large it is."""
+    rows = rows_of(exchange)
+    size = len("<O>m-00</O>")
+    assert rows.last_within(Range(0, 40), 3 * size) == 3
+    assert rows.last_within(Range(3, 40), 1) == 4
+    assert rows.last_within(Range(0, 40), 40 * size) == 40
+    source = InboxStream(rows, Numbered(0, 100, 10), reports=False, bytes_max=10 * size + 1)
+    end = source.latestOffset(source.initialOffset(), ReadMaxRows(30))
+    assert end["offset"] == 10
+    assert (
+        sum(
+            batch.num_rows
+            for one in source.partitions(source.initialOffset(), end)
+            for batch in source.read(one)
+        )
+        == 10
+    )
+
+
 @pytest.mark.parametrize("read", ["inbox", "journal"])
 def test_a_range_with_nothing_in_it_is_an_empty_table(
     spark: SparkSession, exchange: Exchange, read: str
@@ -168,7 +308,7 @@ def test_bytes_that_are_no_text_are_null_and_those_beside_them_are_text(exchange
         before = theirs.last_offset()
     for key, body in (("t-1", b"<O/>"), ("t-2", b"\xff\x00")):
         send(exchange, key, documents=[(body, "application/octet-stream", "")])
-    rows = InboxRows(GatewayAddress(exchange.receiver.site.api, None, 60.0), is_text=True)
+    rows = InboxRows(GatewayAddress(exchange.receiver.site.api, None, 60.0), TEXTS)
     found = rows.read(Range(before, before + 2))
     assert [text.as_py() for some in found for text in some.column("payload")] == ["<O/>", None]
 
@@ -204,7 +344,7 @@ def test_a_stream_takes_so_many_at_a_time_and_tells_how_far_it_is(
 def test_the_first_batch_of_a_stream_from_the_latest_skips_nothing(exchange: Exchange) -> None:
     """What comes while Spark plans it is read and reported with it, also by the next run."""
     api = exchange.receiver.site.api
-    rows = InboxRows(GatewayAddress(api, None, 60.0), is_text=False)
+    rows = InboxRows(GatewayAddress(api, None, 60.0), WHOLE)
     streams = [InboxStream(rows, Numbered(None, 10, 10), reports=True) for _ in range(2)]
     first = streams[0].initialOffset()
     send(exchange, "s7-0", "s7-1")
@@ -223,7 +363,7 @@ def test_each_start_tells_what_is_new_and_leaves_no_gap(exchange: Exchange) -> N
     send(exchange, "s8-0", "s8-1", "s8-2")
     with exchange.clients() as (_, theirs):
         first = theirs.last_offset() - 3
-    rows = InboxRows(GatewayAddress(exchange.receiver.site.api, None, 60.0), is_text=False)
+    rows = InboxRows(GatewayAddress(exchange.receiver.site.api, None, 60.0), WHOLE)
 
     def started(*, reports: bool = True) -> InboxStream:
         return InboxStream(rows, Numbered(first, 1, 1), reports=reports)
@@ -265,7 +405,7 @@ def test_what_the_checkpoint_knows_to_be_told_is_not_told_again(
     with exchange.clients() as (_, theirs):
         last = theirs.last_offset()
     api, first = exchange.receiver.site.api, last - 4
-    rows = InboxRows(GatewayAddress(api, None, 60.0), is_text=False)
+    rows = InboxRows(GatewayAddress(api, None, 60.0), WHOLE)
     old = {"offset": last - 2, "from": first, "read": "inbox"}
     known = {**old, "reported": last - 3}
 
@@ -429,3 +569,57 @@ def test_what_cannot_be_read_is_refused(
     """By name, with what is legal."""
     with pytest.raises(PySparkException, match=text):
         reading(spark, exchange, **options).collect()
+
+
+@pytest.fixture
+def forgetful(tmp_path: Path) -> Iterator[Exchange]:
+    """Two gateways that keep what is complete no longer than they have to."""
+    folder = tmp_path / "exchange"
+    folder.mkdir()
+    pair = build_exchange(folder)
+    for gateway in pair.gateways:
+        gateway.agree(retries=2, persist_duration=f"PT{6 * RETRY_INTERVAL_S}S")
+    pair.start()
+    yield pair
+    pair.destroy()
+
+
+def purge_all(pair: Exchange) -> None:
+    """Report the inbox complete, and have it forgotten."""
+    with pair.clients() as (_, theirs):
+        items = theirs.inbox(0, 1000)
+        for item in items:
+            theirs.report(item, "complete")
+
+        def is_purged() -> bool:
+            theirs.start_purge()
+            return theirs.count_purged(0, items[-1].offset) == items[-1].offset
+
+        until(is_purged, "the gateway has forgotten what is complete")
+
+
+def test_a_stream_ends_where_messages_were_purged_before_it_read_them(
+    spark: SparkSession, forgetful: Exchange, tmp_path: Path
+) -> None:
+    """By name, and not with a gap that nobody sees; what was purged before it began is no loss."""
+    send(forgetful, "before")
+    purge_all(forgetful)
+    send(forgetful, "read")
+    options = {"processing": "none", "payload": "none"}
+    run(stream(spark, forgetful, **options), tmp_path)
+    assert table(spark, tmp_path) == ["read"]
+    send(forgetful, "lost-1", "lost-2")
+    purge_all(forgetful)
+    send(forgetful, "after")
+    with pytest.raises(PySparkException, match="RowsPurged") as raised:
+        run(stream(spark, forgetful, **options), tmp_path)
+    assert "2 messages with offsets above 2 up to 5 were purged" in str(raised.value)
+    assert table(spark, tmp_path) == ["read"]
+    run(stream(spark, forgetful, **options, failOnDataLoss="false"), tmp_path)
+    assert table(spark, tmp_path) == ["after", "read"]
+
+
+def table(spark: SparkSession, folder: Path) -> list[str]:
+    """The MessageIds in the table of `run`, in order."""
+    rows = spark.read.parquet(str(folder / "table")).collect()
+    return sorted(row["message_id"] for row in rows)

@@ -13,6 +13,7 @@ from pyspark_onceonly.inbox import InboxReader, InboxRows
 from pyspark_onceonly.journal import JournalReader, JournalRows
 from pyspark_onceonly.offsets import Numbered, NumberedStream, Offset, Range, pieces, until
 from pyspark_onceonly.options import GatewayAddress
+from pyspark_onceonly.selection import Selection, inbox_schema
 
 LIMIT = ReadMaxRows(10)
 
@@ -152,7 +153,7 @@ def test_a_batch_ends_with_the_last_row_at_the_latest() -> None:
 def test_a_batch_of_nothing_has_one_partition_with_nothing_in_it(kind: str, up_to: int) -> None:
     """Spark replaces none by one without a range. Nobody listens there, so nobody is asked."""
     nobody = GatewayAddress("http://127.0.0.1:1", None, 0.0)
-    inbox = InboxReader(InboxRows(nobody, is_text=False), 7, up_to, 5)
+    inbox = InboxReader(InboxRows(nobody, Selection(inbox_schema("binary"), {})), 7, up_to, 5)
     reader = inbox if kind == "inbox" else JournalReader(JournalRows(nobody), 7, up_to, 5)
     [partition] = reader.partitions()
     assert list(reader.read(partition)) == []

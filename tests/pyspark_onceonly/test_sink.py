@@ -14,6 +14,7 @@ from sessions import document, orders
 
 from onceonly.api.jobs import Job
 from onceonly.client import Client
+from onceonly.message.errors import LocalError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -102,6 +103,35 @@ def test_what_comes_in_adds_up(
     assert rows == [(n, f"adds-{n:06}", "UnknownPartner") for n in (19, 39, 59)]
     named = found.select("job", "onceonly_job").distinct().collect()
     assert [tuple(row) for row in named] == [("of a print shop", "adds")]
+
+
+def test_more_rejects_than_are_allowed_send_nothing(
+    spark: SparkSession, exchange: Exchange, out: Any, tmp_path: Path
+) -> None:
+    """What was staged is dropped, the reasons are in the error, and rows and report are kept."""
+    frame = orders(spark, "many", 20)
+    frame = frame.withColumn("to", F.when(F.col("id") < 3, F.lit("urn:nobody")))
+    folders = {"report": str(tmp_path / "report"), "rejects": str(tmp_path / "rejects")}
+    with pytest.raises(PySparkException) as raised:
+        write(frame, out, job="many", max_rejects="2", **folders)
+    for text in ("TooManyRejects", "3 of 20 rows of job many", "many-000000", "UnknownPartner"):
+        assert text in str(raised.value)
+    report = json.loads((tmp_path / "report" / "job=many.json").read_text())
+    assert (report["rows"], report["rejected"], report["released_at"]) == (20, 3, None)
+    assert spark.read.parquet(folders["rejects"]).count() == 3
+    with pytest.raises(LocalError, match="no job 'many'"):
+        job(exchange, "many")
+    write(frame, out, job="many", max_rejects="3")
+    assert len(received(exchange, "many", 17)) == 17
+
+
+def test_a_batch_of_nothing_but_rejects_is_an_error(
+    spark: SparkSession, exchange: Exchange, out: Any
+) -> None:
+    """A wrong partner in an option is seen where the batch was started, not in a log."""
+    with pytest.raises(PySparkException, match="AllRejected"):
+        write(orders(spark, "none", 5), {**out, "to": "urn:nobody"}, job="none")
+    assert job(exchange, "none").rejected == 5
 
 
 def test_a_second_job_with_the_same_rows_sends_nothing(

@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql.types import StringType, StructType
+from pyspark.sql.types import BinaryType, StructType
 
 from pyspark_onceonly.source import USES, DefaultSource
 
-SCHEMA = StructType().add("payload", StringType())
+SCHEMA = StructType().add("payload", BinaryType())
 OF_SPARK = {"path": "x", "paths": "[]", "checkpointLocation": "c", "queryName": "q"}
 HOW_TO = Path(__file__).parents[2] / "docs" / "how-to"
 PAGES = {"reads": HOW_TO / "consume-stream.md", "writes": HOW_TO / "send-dataframe.md"}

@@ -92,7 +92,7 @@ def test_every_case_of_the_bench_starts_and_ends(tmp_path: Path, make):
     said = make("bench", "ARGS=--small --rounds 1")
     report = json.loads((tmp_path / "build" / "bench.json").read_text())
     cases = {case["case"]: case for case in report["cases"]}
-    assert len(cases) == 11
+    assert len(cases) == 13
     assert all(case["rate"] > 0 and case["floor"] > 0 for case in cases.values())
     assert cases["pair-stop-and-wait"]["counts"]["commits"] > 1
     assert cases["api-one-writer"]["ratio_beside"] > 0

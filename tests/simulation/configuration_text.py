@@ -100,6 +100,8 @@ def _agreement(line: Line, path: list[str]) -> dict[str, Any]:
         **_retries(terms),
         **_recovery(terms),
     }
+    if line.profile.has_cpa:
+        keys["reports_refusals"] = terms.reports_refusals
     if line.profile.header_has_parameters:
         keys |= _of_headers(terms)
     for key, is_known in (

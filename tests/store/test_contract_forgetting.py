@@ -261,6 +261,19 @@ class TestTombstones:
         assert item.message.key == KEY
         assert list(store.snapshot().list_inbox_offsets("m-1", 9)) == [1]
 
+    def test_an_offset_is_known_until_its_message_is_purged(self, store: Store) -> None:
+        """Also where its sender took the message back; the count is of the range alone."""
+        for message_id in ("m-1", "m-2", "m-3"):
+            arrived(store, message_id, keep_until_at=20)
+            commit(store, lambda tx, one=message_id: finish(tx, one))
+        commit(store, lambda tx: tx.cancel_inbound(KEY, at=5, keep_until_at=20))
+        ranges = ((0, 3), (1, 3), (1, 2), (3, 9), (2, 2))
+        counted = [store.snapshot().count_offsets(*one) for one in ranges]
+        assert counted == [3, 2, 1, 0, 0]
+        assert purged(store, 99) > 0
+        assert store.snapshot().count_offsets(0, 3) == 0
+        assert store.snapshot().last_offset() == 3
+
     def test_cancelling_again_can_only_make_it_last_longer(self, store: Store) -> None:
         """The later end counts, and no end at all is the latest."""
         for keep_until_at in (30, 20):

@@ -176,7 +176,7 @@ class TestReceiving:
 
 class TestForgetting:
     def test_a_conversation_is_forgotten_when_its_last_message_may_be(self, store: Store) -> None:
-        """And not while something waits in it, nor for ever before its time (R-19)."""
+        """And not while something waits in it, nor for ever before its time (R-19, attack S11)."""
         empty = ReceivingOrder(4)
         arrive(store, "m-1", 3)
         commit(

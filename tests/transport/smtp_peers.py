@@ -9,6 +9,7 @@ from http_peers import PATIENCE_S, RawClient, listening, port_of, raw_client
 
 from onceonly.transport.mail.client import SmtpTransport
 from onceonly.transport.mail.limits import SmtpClientLimits, SmtpLimits
+from onceonly.transport.mail.report import AutomaticReport
 from onceonly.transport.mail.server import Door, SmtpServer, serve_smtp
 from onceonly.transport.transport import Answer, Body, Outgoing, Request
 
@@ -71,11 +72,13 @@ class Dropped:
 
     def __init__(self) -> None:
         self.kinds: list[str] = []
+        self.reports: list[AutomaticReport] = []
 
-    async def __call__(self, peer: str, kind: str) -> Answer:
+    async def __call__(self, peer: str, report: AutomaticReport) -> Answer:
         assert peer
-        self.kinds.append(kind)
-        return Answer(204, kind)
+        self.kinds.append(report.kind)
+        self.reports.append(report)
+        return Answer(204, report.kind)
 
 
 @asynccontextmanager

@@ -4,6 +4,8 @@ import asyncio
 import socket
 import struct
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 
 import pytest
 from http_peers import (
@@ -355,14 +357,16 @@ async def test_what_may_be_a_fault_is_taken_with_its_status(status, kind, is_tak
         (429, "0", 0),
         (408, "9", 9),
         (503, "999999999", 86_400),
-        (503, "Wed, 21 Oct 2026 07:28:00 GMT", None),
         (503, "-5", None),
+        (503, "soon", None),
+        (503, "Wed, 21 Oct 99999 07:28:00 GMT", None),
+        (503, "Wed, 21 Oct 2026 07:28:00 GMT" + " " * 64, None),
         (500, "120", None),
         (204, "120", None),
     ],
 )
 async def test_the_pause_that_a_peer_asks_for_is_told(status, value, expected):
-    """Beside the statuses that mean "later" alone, in seconds, and for a day at most."""
+    """Beside the statuses that mean "later" alone, and for a day at most."""
 
     async def script(client, _head):
         head = f"HTTP/1.1 {status} Oh\r\nRetry-After: {value}\r\nContent-Length: 0\r\n\r\n"
@@ -370,6 +374,41 @@ async def test_the_pause_that_a_peer_asks_for_is_told(status, value, expected):
 
     async with scripted(script) as (port, _), sender() as transport:
         assert (await transport.send(package(port))).retry_after_s == expected
+
+
+@pytest.mark.statement("E2-117")
+@pytest.mark.parametrize(
+    ("date", "until", "expected"),
+    [
+        # The peer's clock is years off: both dates are of it, so that only their distance counts.
+        ("Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:51:37 GMT", 120),
+        ("Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:51:37 GMT", 120),
+        ("Sun, 06 Nov 1994 08:49:37 GMT", "Sun Nov  6 08:51:37 1994", 120),
+        ("Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:00:00 GMT", 0),
+        ("Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 2094 08:49:37 GMT", 86_400),
+    ],
+)
+async def test_a_pause_until_a_date_counts_by_the_clock_of_who_said_it(date, until, expected):
+    async def script(client, _head):
+        head = f"HTTP/1.1 503 Busy\r\nDate: {date}\r\nRetry-After: {until}\r\n"
+        await client.say(f"{head}Content-Length: 0\r\n\r\n".encode())
+
+    async with scripted(script) as (port, _), sender() as transport:
+        assert (await transport.send(package(port))).retry_after_s == expected
+
+
+@pytest.mark.statement("E2-117")
+@pytest.mark.parametrize("date", ["", "Date: yesterday\r\n"])
+async def test_a_pause_until_a_date_counts_by_our_clock_where_none_was_said(date):
+    async def script(client, _head):
+        until = format_datetime(datetime.now(UTC) + timedelta(hours=2), usegmt=True)
+        head = f"HTTP/1.1 503 Busy\r\n{date}Retry-After: {until}\r\nContent-Length: 0\r\n\r\n"
+        await client.say(head.encode())
+
+    async with scripted(script) as (port, _), sender() as transport:
+        waits_s = (await transport.send(package(port))).retry_after_s
+    assert waits_s is not None
+    assert 3600 < waits_s <= 7200
 
 
 async def test_headers_of_a_profile_are_in_the_head():

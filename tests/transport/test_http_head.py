@@ -111,6 +111,13 @@ REFUSED = {
     ),
     "H20 lower case": (b"post /msh HTTP/1.1\r\n" + HOST + LENGTH, 400),
     "H21 gzip": (LINE + HOST + LENGTH + b"Content-Encoding: gzip\r\n", 415),
+    "S18 base64": (
+        LINE
+        + HOST
+        + LENGTH
+        + b"Content-Type: Multipart/related\r\nContent-Transfer-Encoding: base64\r\n",
+        415,
+    ),
     "H21 identity, gzip": (LINE + HOST + LENGTH + b"Content-Encoding: identity, gzip\r\n", 415),
     "H23 dot segments": (b"POST /msh/../msh HTTP/1.1\r\n" + HOST + LENGTH, 404),
     "H23 encoded dots": (b"POST /%2e%2e/msh HTTP/1.1\r\n" + HOST + LENGTH, 404),
@@ -142,7 +149,8 @@ def test_an_ordinary_head_is_read():
     raw = LINE + HOST + b'Content-Type: multipart/related; boundary="x"\r\n' + LENGTH
     raw += b'SOAPAction: "ebXML"\r\nUser-Agent: caf\xe9\r\n\r\n'
     head = read(raw)
-    assert head == RequestHead(raw, 'multipart/related; boundary="x"', 4, False, False)
+    kind = 'multipart/related; boundary="x"'
+    assert head == RequestHead(raw, kind, 4, False, False, "ebXML")
 
 
 @pytest.mark.parametrize(
@@ -345,3 +353,31 @@ def test_both_ways_read_a_head_alike(data):
     assert framing.is_complete
     assert framing.body == bytes(found.content_length)
     assert parser.should_keep_alive()
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (b"", None),
+        (b"SOAPAction:\r\n", None),
+        (b'SOAPAction: ""\r\n', None),
+        (b'SOAPAction: "ebXML"\r\n', "ebXML"),
+        (b"soapaction:ebXML \r\n", "ebXML"),
+        (b'SOAPAction: "\r\n', '"'),
+        (b'SOAPAction: "caf\xe9"\r\n', "caf\xe9"),
+    ],
+)
+def test_the_soap_action_is_read_without_its_quotes_on_both_ways(line, said):
+    """The short way knows it with what stands around the two values that change."""
+    places = [(line, b"", b""), (b"", line, b""), (b"", b"", line)]
+    for first, second, third in places:
+        raw = LINE + HOST + first + TYPE + second + LENGTH + third + b"\r\n"
+        assert read(raw).soap_action == said
+        assert find(raw) == read(raw)
+
+
+def test_two_soap_actions_are_read_as_one_value_of_both():
+    """As every header that stands there twice; the short way leaves it to the long one."""
+    raw = LINE + HOST + TYPE + b"SOAPAction: a\r\nSOAPAction: b\r\n" + LENGTH + b"\r\n"
+    assert read(raw).soap_action == "a, b"
+    assert find(raw) is None

@@ -220,7 +220,7 @@ async def test_the_transfer_encoding_of_a_single_document_is_told_to_the_gateway
         ("Content-Type: a/ü\r\n\r\n".encode(), "MalformedHead"),
         (b"Subject: never ends\r\n", "MalformedHead"),
         (b"Content-Transfer-Encoding: base64\r\n\r\n", "TransferEncodingNotSupported"),
-        (
+        (  # S18
             b"Content-Type: multipart/mixed\r\nContent-Transfer-Encoding: base64\r\n\r\n",
             "TransferEncodingNotSupported",
         ),

@@ -148,7 +148,7 @@ def test_the_final_boundary_is_missed_by_name():
 
 
 def test_two_kinds_of_line_ends_are_named():
-    """Both of them, and which came first."""
+    """Both of them, and which came first: nobody sees two packages in one (attack S16)."""
     description = refusal(b"--b\r\n\r\nx\n--b--\n").description
     assert (
         "a line of the package's frame ends in LF, the first boundary line in CRLF" in description
@@ -535,6 +535,8 @@ def test_what_the_standard_library_quotes_is_read(data, size):
         [b"\xe4\r\n"],
         [b"a\0"],
         [b"a\rb\r\n"],
+        [b"a=\r \nb"],
+        [b"a\r\t\nb"],
         [b"= x\r\n"],
         [b"x" * 20_000, b"\r\n"],
         [b"x" * 20_000],
@@ -542,7 +544,7 @@ def test_what_the_standard_library_quotes_is_read(data, size):
     ],
 )
 def test_quoted_printable_with_junk_is_refused(pieces):
-    """P9: bytes that it has no place for, equals signs that quote nothing, endless lines."""
+    """P9, S19: bytes that it has no place for, equals signs that quote nothing, endless lines."""
     transfer = transfer_of("quoted-printable")
     with pytest.raises(RemoteError) as refused:
         decode_whole(transfer, pieces)

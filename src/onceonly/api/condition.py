@@ -43,3 +43,7 @@ class Condition(Word, kw_only=True):
     counted_seq: int
     published_seq: int | None
     publish_interval_s: int
+    conversations_blocked: int = 0
+    """Ordered conversations of ours that a message blocks; at most 1,000 are counted."""
+    conversations_with_gap: int = 0
+    """Ordered conversations of partners in which messages wait for an earlier one; as many."""

@@ -83,8 +83,8 @@ class InboxCriteria(Times, kw_only=True, omit_defaults=True):
 class InboxQuery(InboxCriteria, kw_only=True, omit_defaults=True):
     """Which received messages to list, and with `inline` their bytes.
 
-    Where something is asked for by criteria, `wait` ends with the next message, whether or not it
-    fits.
+    Where `payloads` is not said, JSON has no bytes, and an Arrow stream has them. Where something
+    is asked for by criteria, `wait` ends with the next message, whether or not it fits.
     """
 
     order: Order = "oldest"
@@ -92,7 +92,9 @@ class InboxQuery(InboxCriteria, kw_only=True, omit_defaults=True):
     limit: Limit = 100
     up_to: Number = NUMBER_MAX
     wait: Seconds = 0.0
-    payloads: Literal["none", "inline"] = "none"
+    payloads: Literal["none", "inline"] | UnsetType = UNSET
+    purged: Literal["none", "count"] = "none"
+    """`count`: say how many were purged above `after` up to `up_to`, whatever the criteria."""
 
 
 class Schema(Word, kw_only=True):
@@ -155,6 +157,9 @@ class InboxPage(Word, kw_only=True):
     next_after: int | None = None
     """Where the next page begins; null where there was no more."""
     is_cut: bool = False
+    purged: int | UnsetType = UNSET
+    """How many messages of the range were purged. Not there where nobody asked, nor for a key that
+    sees some agreements only."""
 
 
 class Processing(Word, kw_only=True, forbid_unknown_fields=True):

@@ -330,6 +330,15 @@ def _publication(seen: Seen, limits: Thresholds) -> Finding:
     return _finding("publication", words, expected, level)
 
 
+def _conversations(seen: Seen, limits: Thresholds) -> Finding:
+    """Ordered conversations that do not go on by themselves (R-34)."""
+    del limits
+    blocked, gaps = seen.condition.conversations_blocked, seen.condition.conversations_with_gap
+    words = f"{blocked} blocked, {gaps} with a gap"
+    level = Level.WARNING if blocked or gaps else Level.OK
+    return _finding("conversations", words, "none is blocked, and none has a gap", level)
+
+
 LOOKS: Final[Mapping[str, Callable[[Seen, Thresholds], Finding]]] = {
     "ready": _ready,
     "store": _store,
@@ -338,6 +347,7 @@ LOOKS: Final[Mapping[str, Callable[[Seen, Thresholds], Finding]]] = {
     "doubts": _doubts,
     "backlog": _backlog,
     "silence": _silence,
+    "conversations": _conversations,
     "certificates": _certificates,
     "clock": _clock,
     "publication": _publication,

@@ -235,3 +235,5 @@ class Readiness(Word, kw_only=True):
     """Whether packages and submissions are taken."""
 
     ready: bool
+    warnings: tuple[str, ...] = ()
+    """What will stop later: certificates that sign, and end within 30 days."""

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -119,7 +120,7 @@ def check(config: Path | None) -> None:
             f"route {route.id}: {route.profile.name}, {route.intermediary.value}, from "
             f"{route.pair.from_party} to {route.pair.to_party} at {route.send_to}"
         )
-    for warning in warnings_of(configuration):
+    for warning in warnings_of(configuration, time.time_ns() // 1000):
         say(f"warning: {warning}")
     if configuration.drill is not None:
         say("THIS IS A DRILL: times and faults are not real")
@@ -146,6 +147,9 @@ def version() -> None:
     callback=lambda _context, _option, name: profile_named(name),
     help="One numbered message at a time, in order (rm-2000), or a window of them (the others).",
 )
+@click.option(
+    "--unsigned", is_flag=True, help="Sign nothing, where the profile has signatures (ebms-2.0)."
+)
 @click.option("--loss", default=0.15, show_default=True, help="Share of requests that go wrong.")
 @click.option("--seed", type=int, help="Seed of every fault; printed, random unless given.")
 @click.option("--kill-every", default=4.0, show_default=True, help="Seconds between kills.")
@@ -166,7 +170,8 @@ def demo(**options: object) -> None:
     """Two gateways, a faulty link, hard kills; then Spark's verdict on every message.
 
     The promise is the same in all profiles, except for the order of delivery, which rm-2000 alone
-    promises here.
+    promises here. ebms-2.0 is signed, with keys made for this run, and every message ends with
+    evidence of receipt, which is verified at the end; --unsigned leaves that out.
     """
     from onceonly.demo.drive import run_demo  # noqa: PLC0415 - because --help must stay quick
     from onceonly.demo.options import DemoOptions  # noqa: PLC0415 - because --help must stay quick

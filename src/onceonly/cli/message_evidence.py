@@ -5,7 +5,6 @@ The envelopes come from the gateway; whether they prove anything is found here, 
 
 import hashlib
 import ssl
-from base64 import b64decode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,38 +12,16 @@ from typing import Any
 import click
 import msgspec
 
-from onceonly.api.sent import KeptProof, MessageEvidence
+from onceonly.api.sent import MessageEvidence
 from onceonly.cli.exits import Exit, Failure
 from onceonly.cli.gateway_option import gateway_command
 from onceonly.cli.output import output_option, print_json, print_rows, say
 from onceonly.client import Client
+from onceonly.evidence import REFUSED, Looked, finding_on, look_at
 from onceonly.message.errors import LocalError, RemoteError
-from onceonly.message.profile import Profile
-from onceonly.message.word import Word
-from onceonly.wire.evidence import Examined, examine, references_over
-from onceonly.wire.signature import is_evidence
 
 COLUMNS = ("what", "file", "signer", "verdict")
 NO_SIGNATURE = "without a signature"
-PROVEN = "acknowledged with evidence"
-
-
-class _Looked(Word, kw_only=True):
-    """One envelope that was looked at here."""
-
-    proof: KeptProof
-    document: bytes
-    found: Examined
-
-    @property
-    def name(self) -> str:
-        return f"{self.proof.kind}.xml"
-
-    @property
-    def signer(self) -> str | None:
-        """Fingerprint of the certificate in it."""
-        certificate = self.found.certificate
-        return None if certificate is None else hashlib.sha256(certificate).hexdigest()
 
 
 @click.command()
@@ -82,42 +59,42 @@ def evidence(client: Client, message_id: str, into: Path | None, output: str) ->
         raise Failure(Exit.DIFFERENCES, f"{message_id}: {record['verdict']}")
 
 
-def _looked(kept: MessageEvidence) -> Iterator[_Looked]:
+def _looked(kept: MessageEvidence) -> Iterator[Looked]:
     for proof in kept.envelopes:
-        if proof.kind != "refused":
-            document = b64decode(proof.document)
+        if proof.kind != REFUSED:
             try:
-                found = examine(document)
+                yield look_at(proof)
             except RemoteError as error:
                 text = f"the {proof.kind} cannot be read: {error.description}"
                 raise Failure(Exit.UNEXPECTED, text) from error
-            yield _Looked(proof=proof, document=document, found=found)
 
 
-def _record(message_id: str, kept: MessageEvidence, looked: list[_Looked]) -> dict[str, Any]:
+def _record(message_id: str, kept: MessageEvidence, looked: list[Looked]) -> dict[str, Any]:
     """The verification record."""
-    by_kind = {one.proof.kind: one for one in looked}
-    message, acknowledgment = by_kind.get("message"), by_kind.get("acknowledgment")
-    verdict, is_evidence_there = _verdict(message_id, message, acknowledgment)
-    refused = sum(one.kind == "refused" for one in kept.envelopes)
+    finding = finding_on(message_id, looked)
+    refused = sum(one.kind == REFUSED for one in kept.envelopes)
     return {
         "message_id": message_id,
-        "verdict": verdict,
-        "is_evidence": is_evidence_there,
+        "verdict": finding.words,
+        "is_evidence": finding.is_evidence,
         "was_refused_before": bool(refused),
         "envelopes": [_row(one) for one in looked],
     }
 
 
-def _row(one: _Looked) -> dict[str, Any]:
+def _name(one: Looked) -> str:
+    return f"{one.kind}.xml"
+
+
+def _row(one: Looked) -> dict[str, Any]:
     trouble = one.found.trouble
     is_agreed = one.signer == one.proof.signer
     verdict = "signature verified" if trouble is None else trouble
     if trouble is None and not is_agreed:
         verdict = "signed by another certificate than the gateway verified"
     return {
-        "what": one.proof.kind,
-        "file": one.name,
+        "what": one.kind,
+        "file": _name(one),
         "sha256": hashlib.sha256(one.document).hexdigest(),
         "from": one.proof.from_party,
         "to": one.proof.to_party,
@@ -133,47 +110,14 @@ def _row(one: _Looked) -> dict[str, Any]:
     }
 
 
-def _verdict(
-    message_id: str, message: _Looked | None, acknowledgment: _Looked | None
-) -> tuple[str, bool]:
-    """The verdict in words, and whether something is proven."""
-    if message is None:
-        return "nothing proves the message", False
-    if message.signer is not None and message.found.trouble is not None:
-        return f"the message: {message.found.trouble}", False
-    if acknowledgment is not None:
-        trouble = _trouble_with(message_id, message, acknowledgment)
-        return (f"the acknowledgement {trouble}", False) if trouble else (PROVEN, True)
-    if message.signer is None:
-        return "the message has no signature, and no signed acknowledgement is kept", False
-    return "the message is signed; no signed acknowledgement is kept", True
-
-
-def _trouble_with(message_id: str, message: _Looked, acknowledgment: _Looked) -> str | None:
-    """Why the acknowledgement does not prove that the message arrived, if it does not."""
-    found = acknowledgment.found
-    if found.trouble is not None:
-        return f"does not stand: {found.trouble}"
-    if found.acknowledged != message_id:
-        return "is of another message"
-    signed = message.found.references
-    if signed:
-        fits = is_evidence(signed, found.copied)
-    else:
-        # Of a message without a signature only its envelope is here; its payloads may be, too.
-        (envelope,) = references_over(message.document, (), Profile.EBMS_2_0)
-        fits = is_evidence((envelope,), (one for one in found.copied if one.uri == ""))
-    return None if fits else "has other references than the message"
-
-
 def _write(
-    client: Client, message_id: str, into: Path, looked: list[_Looked], record: dict[str, Any]
+    client: Client, message_id: str, into: Path, looked: list[Looked], record: dict[str, Any]
 ) -> None:
-    files = {one.name: one.document for one in looked}
+    files = {_name(one): one.document for one in looked}
     for one in looked:
         if one.found.certificate is not None:
             pem = ssl.DER_cert_to_PEM_cert(one.found.certificate)
-            files[f"{one.proof.kind}-signer.pem"] = pem.encode()
+            files[f"{one.kind}-signer.pem"] = pem.encode()
     files |= _payloads(client, message_id)
     record["files"] = {
         name: hashlib.sha256(content).hexdigest() for name, content in sorted(files.items())

@@ -320,12 +320,24 @@ class Client(
         page = self.inbox_page(InboxQuery(after=_BEYOND, limit=1))
         return End(page.last_offset, page.store_id)
 
-    def inbox_stream(self, after: int, up_to: int, limit: int = 1000) -> bytes:
+    def count_purged(self, after: int, up_to: int) -> int | None:
+        """How many messages with offsets above `after` up to `up_to` were purged.
+
+        None if the gateway does not tell that to a key that sees some agreements only.
+        """
+        query = InboxQuery(after=after, up_to=up_to, limit=1, purged="count")
+        purged = self.inbox_page(query).purged
+        return purged if isinstance(purged, int) else None
+
+    def inbox_stream(self, after: int, up_to: int, limit: int = 1000, **wanted: Any) -> bytes:
         """Received messages above `after` up to `up_to` with their payloads, as an Arrow stream.
 
-        As many as fit into one answer, in the order of their offsets; the last answer has none.
+        As many as fit into one answer, in the order of their offsets. While there may be more, the
+        metadata of the stream's schema has `next_after`, which is the next `after`; an answer may
+        have that and no message. `wanted` is what else an `InboxQuery` has: criteria, and
+        `payloads="none"` for messages without their bytes.
         """
-        query = InboxQuery(after=after, up_to=up_to, limit=limit)
+        query = InboxQuery(after=after, up_to=up_to, limit=limit, **wanted)
         return self._arrow(inbox_operations.LIST_INBOX.path, query)
 
     def report_range(self, after: int, up_to: int, processing: ProcessingState) -> int:

@@ -102,8 +102,9 @@ def _announce(options: DemoOptions, seed: int, sides: tuple[Side, Side], display
     count = sum(len(side.postings) for side in sides)
     size = sum(posting.document.size_bytes for side in sides for posting in side.postings)
     kills = f"a kill every {options.kill_every:g} s" if options.kill_every else "no kills"
+    spoken = options.profile.name + (", signed" if options.is_signed else "")
     display.tell(
-        f"seed {seed}, {options.profile.name}: {count} documents ({size / 1e6:.1f} MB), "
+        f"seed {seed}, {spoken}: {count} documents ({size / 1e6:.1f} MB), "
         f"{options.loss:.0%} of requests lost, {kills}"
     )
 

@@ -6,7 +6,7 @@ what was seen.
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -18,8 +18,9 @@ from onceonly.demo.gateways import DemoFailed, GatewayProcess, Site, configurati
 from onceonly.demo.kills import kill_again_and_again
 from onceonly.demo.link import Fault, FaultyLink
 from onceonly.demo.options import DemoOptions
+from onceonly.demo.receipts import proven
+from onceonly.demo.signers import make_signers
 from onceonly.demo.verdict import Delivery, Sent
-from onceonly.message.profile import Profile
 
 LOOK_EVERY_S = 0.1
 STALL_S = 150.0
@@ -55,6 +56,8 @@ class Observations:
     repeated_calls: int
     """API calls that found no gateway and were made again."""
     elapsed_s: float
+    proven: frozenset[str] = frozenset()
+    """Ids of the messages with evidence of receipt that verifies; none where nothing is signed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,16 +85,17 @@ async def exchange(
             )
             for side in sides
         ]
-        _configure(sides, links, options.profile)
+        signers = make_signers(*(side.site for side in sides)) if options.is_signed else {}
+        _configure(sides, links, options)
         killing = partial(kill_again_and_again, seed=seed, every_s=options.kill_every)
-        run = _Run(sides, links, killing, display)
+        run = _Run(sides, links, killing, display, signers)
         try:
             return await run.observations()
         finally:
             await run.clean_up()
 
 
-def _configure(sides: tuple[Side, Side], links: list[FaultyLink], profile: Profile) -> None:
+def _configure(sides: tuple[Side, Side], links: list[FaultyLink], options: DemoOptions) -> None:
     for ours in (0, 1):
         theirs = 1 - ours
         site = sides[ours].site
@@ -101,7 +105,8 @@ def _configure(sides: tuple[Side, Side], links: list[FaultyLink], profile: Profi
                 announced_port=links[ours].port,
                 theirs=sides[theirs].site,
                 send_to_port=links[theirs].port,
-                profile=profile,
+                profile=options.profile,
+                is_signed=options.is_signed,
             ),
             encoding="utf-8",
         )
@@ -114,7 +119,10 @@ class _Run:
         links: list[FaultyLink],
         killing: Callable[..., Coroutine[None, None, None]],
         display: Display,
+        signers: Mapping[str, str],
     ) -> None:
+        self._sides = sides
+        self._signers = signers
         self._killing = killing
         self._links = links
         self._display = display
@@ -146,9 +154,10 @@ class _Run:
         await asyncio.gather(*(link.settle() for link in self._links))
         await self._read_the_rest()
         elapsed_s = clock() - started
+        proven = await self._verified_receipts()
         self._display.tell(f"{self._tally}; both gateways stop and publish their journals")
         await asyncio.gather(*(gateway.stop() for gateway in self._gateways))
-        return self._observed(elapsed_s)
+        return self._observed(elapsed_s, proven)
 
     async def clean_up(self) -> None:
         for stop in (self._no_more, self._enough, self._abort):
@@ -203,6 +212,17 @@ class _Run:
         for program in self._programs:
             program.check()
 
+    async def _verified_receipts(self) -> frozenset[str]:
+        """Each sender's gateway is asked, while both are up, and nothing is under way any more."""
+        if not self._signers:
+            return frozenset()
+        self._display.tell("evidence of receipt is fetched and verified")
+        found = [
+            await asyncio.to_thread(proven, side.site, sender.planned, self._signers)
+            for side, sender in zip(self._sides, self._senders, strict=True)
+        ]
+        return frozenset().union(*found)
+
     async def _look(self) -> None:
         for program in self._programs:
             program.check()
@@ -236,7 +256,7 @@ class _Run:
             faults=sum(link.faults.total() for link in self._links),
         )
 
-    def _observed(self, elapsed_s: float) -> Observations:
+    def _observed(self, elapsed_s: float, proven: frozenset[str]) -> Observations:
         states: dict[str, str] = {}
         for sender in self._senders:
             states |= sender.states
@@ -253,6 +273,7 @@ class _Run:
             resumed=sum(sender.resumed for sender in self._senders),
             repeated_calls=sum(program.unreachable for program in self._programs),
             elapsed_s=elapsed_s,
+            proven=proven,
         )
 
 

@@ -68,9 +68,43 @@ class Site:
         """The gateway's configuration file."""
         return self.directory / "gateway.toml"
 
+    @property
+    def key(self) -> Path:
+        """The private key with which it signs, if anything is signed."""
+        return self.directory / f"{self.name}.key"
+
+    def certificate_of(self, name: str) -> Path:
+        """Where it keeps the certificate of the site of that name, its own or its partner's."""
+        return self.directory / f"{name}.pem"
+
+
+def _identity_of(site: Site) -> str:
+    """The table of the key that signs."""
+    return f"""
+[[identity]]
+id          = {json.dumps(site.name)}
+certificate = {json.dumps(site.certificate_of(site.name).name)}
+key         = {json.dumps(site.key.name)}
+"""
+
+
+def _signing_with(theirs: Site) -> str:
+    """The lines of an agreement under which everything is signed, acknowledgements too."""
+    return f"""\
+sign = "all"
+ack_requested = "Signed"
+partner_certificates = [{json.dumps(theirs.certificate_of(theirs.name).name)}]
+"""
+
 
 def configuration(
-    ours: Site, *, announced_port: int, theirs: Site, send_to_port: int, profile: Profile
+    ours: Site,
+    *,
+    announced_port: int,
+    theirs: Site,
+    send_to_port: int,
+    profile: Profile,
+    is_signed: bool,
 ) -> str:
     """The text of our gateway's file. Both ports are the link's, so that all traffic crosses it.
 
@@ -87,7 +121,7 @@ api    = {json.dumps(ours.api)}
 store  = "gateway.db"
 lake   = {json.dumps(str(ours.lake))}
 publish_interval = 5
-
+{_identity_of(ours) if is_signed else ""}
 [[agreement]]
 id      = {json.dumps(AGREEMENT_ID)}
 profile = {json.dumps(profile.name)}
@@ -98,7 +132,7 @@ delivery_semantics = "OnceAndOnlyOnce"
 retry_interval = {RETRY_INTERVAL_S}
 persist_duration = "P30D"
 time_to_live = "P7D"
-
+{_signing_with(theirs) if is_signed else ""}
 [drill]
 clock_rate = {CLOCK_RATE}
 """

@@ -2,7 +2,7 @@
 
     OUT/report.html  OUT/report.json     the results
     OUT/lake/buyer   OUT/lake/seller     both journals as Parquet, and what the lake made of them
-    OUT/buyer  OUT/seller                configurations, stores, logs; gone without --keep
+    OUT/buyer  OUT/seller                configurations, keys, stores, logs; gone without --keep
 
 Only a directory that a demonstration made, or an empty one, is ever cleared.
 """

@@ -27,6 +27,9 @@ class DemoOptions:
     profile: Profile = Profile.RM_2000
     """What both gateways speak: `rm-2000`, one numbered message at a time and in order; `rm-2001`
     or `ebms-2.0`, a window of messages in flight without numbers."""
+    unsigned: bool = False
+    """Sign nothing where the profile has signatures; otherwise both gateways sign all that they
+    say, and ask for signed acknowledgements."""
     loss: float = 0.15
     """Share of HTTP requests between the gateways that the link loses one way or another."""
     seed: int | None = None
@@ -40,6 +43,11 @@ class DemoOptions:
     out: Path = Path("demo")
     """Where the results go; what an earlier demonstration left there is replaced."""
 
+    @property
+    def is_signed(self) -> bool:
+        """Whether messages and acknowledgements are signed, and evidence of receipt is kept."""
+        return self.profile.has_signatures and not self.unsigned
+
     def check(self) -> None:
         """Raises `LocalError` (BadOption) for an illegal value, and says what is legal."""
         _check(1 <= self.messages <= MESSAGES_MAX, f"messages is 1 to {MESSAGES_MAX}")
@@ -47,6 +55,10 @@ class DemoOptions:
         _check(
             0 <= self.kill_every <= KILL_EVERY_S_MAX,
             f"kill-every is 0 (never) to {KILL_EVERY_S_MAX:.0f} seconds",
+        )
+        _check(
+            self.profile.has_signatures or not self.unsigned,
+            f"unsigned is for a profile with signatures; {self.profile.name} never signs",
         )
         if self.documents is not None:
             _check(self.documents.is_dir(), f"{self.documents} is not a directory")

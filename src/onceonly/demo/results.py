@@ -21,6 +21,7 @@ from onceonly.demo.proof import AGREED, Proof
 from onceonly.demo.verdict import MessageCount
 from onceonly.message.event import Event
 from onceonly.message.printable import printable
+from onceonly.protocol.sending import OutboundStatus
 
 EXIT_HELD = 0
 EXIT_IN_DOUBT = 7
@@ -50,7 +51,17 @@ class Results:
             if count
         )
         replay = () if self.observed.inbox_is_replayable else ("an inbox changed when read again",)
-        return (*self.outcome.broken, *replay, *breaches, *self.disagreements)
+        return (*self.outcome.broken, *replay, *self._unproven, *breaches, *self.disagreements)
+
+    @property
+    def _unproven(self) -> tuple[str, ...]:
+        if not self.options.is_signed:
+            return ()
+        states = self.observed.states
+        told = {one for one, state in states.items() if state == OutboundStatus.ACKNOWLEDGED}
+        count = len(told - self.observed.proven)
+        claim = f"{count} message(s) acknowledged without evidence of receipt that verifies"
+        return (claim,) if count else ()
 
     @property
     def exit_code(self) -> int:
@@ -71,6 +82,8 @@ class Results:
             "faults": {fault.value: observed.faults[fault] for fault in Fault},
             "seed": self.seed,
             "profile": self.options.profile.name,
+            "signed": self.options.is_signed,
+            "with_evidence": len(observed.proven),
             "loss": self.options.loss,
             "kill_every_s": self.options.kill_every,
             "kills_of": observed.kills,
@@ -118,6 +131,13 @@ def show(results: Results, console: Console) -> None:
         highlight=False,
         soft_wrap=True,
     )
+    if report["signed"]:
+        console.print(
+            f"{report['with_evidence']} messages with evidence of receipt that verifies: signed by "
+            "their receivers, with the digests of what was sent",
+            highlight=False,
+            soft_wrap=True,
+        )
     for line in (*results.broken[:SHOWN_MAX], *results.outcome.unsettled):
         console.print(f"[bold red]![/] {escape(printable(line))}", highlight=False, soft_wrap=True)
     if results.exit_code == EXIT_HELD:

@@ -13,6 +13,7 @@ from onceonly.transport.http.limits import HEAD_BYTES_MAX
 from onceonly.transport.http.refusal import HttpRefused
 from onceonly.transport.http.server import target_of
 from onceonly.transport.mail.reception import Taker
+from onceonly.transport.mail.report import AutomaticReport
 from onceonly.transport.transport import Answer, Request
 
 
@@ -48,8 +49,8 @@ def find_mail_refusal(
     """
     kinds: list[str] = []
 
-    async def drop(_: str, kind: str) -> Answer:
-        kinds.append(kind)
+    async def drop(_: str, report: AutomaticReport) -> Answer:
+        kinds.append(report.kind)
         return _TAKEN
 
     taker = Taker(_receive, drop, mail_bytes_max(configuration))

@@ -103,6 +103,10 @@ _MAIL: Final = {
 }
 _ENVELOPE: Final = "ours: a value that cannot be written on the wire; the text names it"
 _COMMANDS: Final = {
+    "AllRejected": (
+        "every row of the DataFrame was rejected, so nothing was sent",
+        "`onceonly job show JOB --rejects` says why; correct the rows, or the options of the write",
+    ),
     "BadKey": ("the file is no private key to sign with", "give another key"),
     "BadManifest": (
         "a manifest of the lake cannot be read: another program wrote there, or a disk failed",
@@ -166,6 +170,10 @@ _COMMANDS: Final = {
         "run the job again with a path that they share",
     ),
     "ReservedService": ("the service is reserved for signals", "choose another service"),
+    "RowsPurged": (
+        "the gateway purged messages of the inbox before the stream had read them",
+        "keep them longer, or let that stream alone report them complete; the text has the range",
+    ),
     "SemanticsNotOnWire": ("the profile has no word for this delivery semantics", _ENVELOPE),
     "SeveralInboxes": (
         "the checkpoint has the offsets of several inboxes",
@@ -174,6 +182,10 @@ _COMMANDS: Final = {
     "StoreReplaced": (
         "the gateway's store is another one than at the last offset: it was replaced or restored",
         "begin with a new checkpoint, after a look at what the old store had delivered",
+    ),
+    "TooManyRejects": (
+        "more rows of the DataFrame were rejected than its max_rejects allows; nothing was sent",
+        "correct the rows, which are in the folder of the rejects, and run the job again",
     ),
     "TooManyDocuments": ("the folder has too many files for the demo", "give a smaller one"),
     "UnexpectedAnswer": (
@@ -211,9 +223,10 @@ def _all() -> Iterator[ErrorName]:
         yield _named(name, Place.MSH, status, meaning, to_do)
     for answer in _answers(mail_replies):
         name = answer.error or ""
-        is_tried_again = 400 <= answer.status_code < 500
-        to_do = "nothing: the mail is tried again" if is_tried_again else "the sender's"
+        to_do = "nothing: the mail is tried again" if answer.status_code < 500 else "the sender's"
         yield _named(name, Place.MAIL, answer.status_code, _MAIL[name], to_do)
+    said = "the mail itself came before, with the same Message-ID; this copy was dropped"
+    yield _named("RepeatedMail", Place.MAIL, 250, said, "nothing")
     for name, (meaning, to_do) in _COMMANDS.items():
         yield _named(name, Place.COMMAND, None, meaning, to_do)
 

@@ -23,7 +23,14 @@ from onceonly.wire.canonical import Method
 from onceonly.wire.document import Document
 from onceonly.wire.mime import content_ids_of
 from onceonly.wire.names import CONTENT_ID_SCHEME
-from onceonly.wire.proof import PartDigests, PublicKey, check_value, check_value_by, digest_of
+from onceonly.wire.proof import (
+    NO_FORM,
+    PartDigests,
+    PublicKey,
+    check_value,
+    check_value_by,
+    digest_of,
+)
 from onceonly.wire.signature import (
     DIGESTS,
     SHA256,
@@ -98,6 +105,12 @@ def _covered(signature: Signature, root: Element, document: Document) -> Iterato
         f"the envelope in {_form(signature.envelope_method)},"
         f" SignedInfo in {_form(signature.canonicalization)}; digests by {digests}"
     )
+    for one in signature.payloads:
+        if one.form is not None:
+            yield (
+                f"{printable(one.uri)} is signed in {_form(one.form)}, which is refused unless the"
+                " agreement has xml_part_transforms"
+            )
     if signature.filter_prefix is None:
         yield "it has no filter, so that no hop may change a block"
     else:
@@ -121,9 +134,12 @@ def _fits(signature: Signature, forms: Forms, read: Read) -> Iterator[str]:
     if digest_of(signature.envelope.method, forms.envelope) != signature.envelope.value:
         troubles.append("the digest of the envelope is another: it was changed after it was signed")
     parts = _digests_of(read)
-    troubles += filter(None, (_trouble_of(one, parts) for one in signature.payloads))
+    is_whole = read.envelope is not None
+    found = (_trouble_of(one, parts, is_whole=is_whole) for one in signature.payloads)
+    troubles += filter(None, found)
     yield from (f"it does not fit: {one}" for one in troubles)
-    gaps = tuple(filter(None, (_gap_of(one, parts) for one in signature.payloads)))
+    unknown = (_gap_of(one, parts, is_whole=is_whole) for one in signature.payloads)
+    gaps = tuple(filter(None, unknown))
     yield from gaps
     if not troubles:
         yield f"the digests of all that it covers{' and that came' if gaps else ''} fit what came"
@@ -140,22 +156,24 @@ def _digests_of(read: Read) -> PartDigests:
     }
 
 
-def _trouble_of(digest: Digest, parts: PartDigests) -> str | None:
+def _trouble_of(digest: Digest, parts: PartDigests, *, is_whole: bool) -> str | None:
     shown = printable(digest.uri)
     for content_id in content_ids_of(digest.uri[len(CONTENT_ID_SCHEME) :]):
         if content_id in parts:
-            there = parts[content_id].get(digest.method)
+            there = parts[content_id].get(digest.way)
+            if there is None and digest.form is not None and is_whole:
+                return f"{shown} is signed in canonical form and has none; {NO_FORM}"
             is_other = there is not None and there != digest.value
             return f"the digest of the part {shown} is another" if is_other else None
     return None
 
 
-def _gap_of(digest: Digest, parts: PartDigests) -> str | None:
+def _gap_of(digest: Digest, parts: PartDigests, *, is_whole: bool) -> str | None:
     """Why nobody can tell here whether a part is what was signed."""
     shown = printable(digest.uri)
     for content_id in content_ids_of(digest.uri[len(CONTENT_ID_SCHEME) :]):
         if content_id in parts:
-            if digest.method in parts[content_id]:
+            if digest.way in parts[content_id] or (digest.form is not None and is_whole):
                 return None
             return f"the digest of {shown} is not known, since the package is not whole"
     return f"{shown} is not in the capture, so nobody can tell whether it is what was signed"

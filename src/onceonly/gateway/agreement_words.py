@@ -17,6 +17,7 @@ from onceonly.message.agreement import Agreement
 from onceonly.message.measures import size, span
 from onceonly.message.message import DeliverySemantics, ReliableMessagingMethod
 from onceonly.message.signals import Assurance
+from onceonly.message.signing import Signed
 from onceonly.message.terms import DeliveryTerms, Intermediary, OnExhausted, RecoveryTerms, Remedy
 from onceonly.steps.authority import entrance_of
 
@@ -221,6 +222,12 @@ def _callers(agreement: Agreement) -> str:
     entrances = agreement.entrances
     count = len(agreement.caller_certificate)
     by = f" by {' or '.join(entrances)}" if entrances else ""
+    if not count and agreement.signing.requires is not Signed.NONE:
+        what = "everything" if agreement.signing.requires is Signed.ALL else "each message"
+        return (
+            f"Whoever reaches this gateway{by} may call, but speaks in the partner's name only by "
+            f"the partner's signature, which {what} must have."
+        )
     if not count:
         return (
             f"Whoever reaches this gateway{by} may speak in the partner's name, unless the network "

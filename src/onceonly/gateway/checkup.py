@@ -10,7 +10,11 @@ from tempfile import TemporaryFile
 
 import fsspec
 
-from onceonly.gateway.agreement_findings import findings_about_callers, findings_of
+from onceonly.gateway.agreement_findings import (
+    findings_about_callers,
+    findings_in_time,
+    findings_of,
+)
 from onceonly.gateway.alerts.ways import way_of
 from onceonly.gateway.certificates import calling_tls, listening_tls
 from onceonly.gateway.config import Configuration
@@ -19,6 +23,8 @@ from onceonly.gateway.identities import read_identities
 from onceonly.gateway.lake_files import reader_of
 from onceonly.gateway.open_files import find_open
 from onceonly.gateway.webhooks.posting import Poster
+from onceonly.message.instant import to_datetime
+from onceonly.steps.expiries import NOTICE_US
 from onceonly.store.contract.conditions import StoreRefused
 from onceonly.store.sqlite.look import look_at
 
@@ -64,8 +70,13 @@ def _closed_files(configuration: Configuration) -> Iterator[str]:
         yield str(error)
 
 
-def warnings_of(configuration: Configuration) -> Iterator[str]:
-    """Settings with which a gateway starts, but which its operator probably does not want."""
+def warnings_of(configuration: Configuration, now_at: int | None = None) -> Iterator[str]:
+    """Settings with which a gateway starts, but which its operator probably does not want.
+
+    With `now_at`, in microseconds UTC, also what ends soon.
+    """
+    if now_at is not None:
+        yield from _warnings_in_time(configuration, now_at)
     if not configuration.agreements and not configuration.routes:
         yield (
             "there is no [[agreement]] and no [[route]]: the gateway would refuse every message, "
@@ -85,6 +96,24 @@ def warnings_of(configuration: Configuration) -> Iterator[str]:
     for route in configuration.routes:
         for found in findings_about_callers(route):
             yield f"route {route.id}: {found}"
+
+
+def _warnings_in_time(configuration: Configuration, now_at: int) -> Iterator[str]:
+    """Agreements and certificates that sign, which end within 30 days."""
+    try:
+        identities = read_identities(configuration)
+    except OSError:
+        identities = ()  # It is a problem, and told as that.
+    for one in identities:
+        if one.until_at - NOTICE_US <= now_at:
+            ends = f"{to_datetime(one.until_at):%Y-%m-%d %H:%M} UTC"
+            yield (
+                f"[[identity]] {one.id}: its certificate ends at {ends}; what it signs after that"
+                " is refused"
+            )
+    for agreement in configuration.agreements:
+        for found in findings_in_time(agreement, now_at):
+            yield f"agreement {agreement.id}: {found}"
 
 
 def _doubts_of_ways(configuration: Configuration) -> Iterator[str]:

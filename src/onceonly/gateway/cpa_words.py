@@ -83,6 +83,8 @@ def words_of_signing(signing: SigningTerms) -> Iterator[str]:
         yield f"The partner may sign with the certificate {one.fingerprint[:16]}, until {until}."
     if signing.accepts_sha1:
         yield "Signatures by SHA-1, which is broken, are taken."
+    if signing.accepts_part_transforms:
+        yield "Payloads in XML may be signed in canonical form; comments in them are not covered."
 
 
 def words_of_acknowledgements(terms: DeliveryTerms) -> Iterator[str]:

@@ -10,9 +10,11 @@ transmitted or asked again at once.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from datetime import date
 from functools import partial
 
 from onceonly.gateway.bugs import Bugs, words_for
+from onceonly.gateway.deviations import Deviations
 from onceonly.gateway.office import Office
 from onceonly.gateway.outgoing.deadlines import Deadlines, Key
 from onceonly.gateway.outgoing.failure_notices import FailureNotices
@@ -28,10 +30,12 @@ from onceonly.message.package import Package
 from onceonly.message.signals import SoapFault
 from onceonly.protocol.events import DeadlineReached, Outcome, Transmission, Transmitted
 from onceonly.protocol.outbound import sent_beside
-from onceonly.steps import conversations, faults, holding, sending, taking_up, verdicts
+from onceonly.steps import conversations, expiries, faults, holding, sending, taking_up, verdicts
 from onceonly.steps.authority import Answered
+from onceonly.steps.deviations import day_of
 from onceonly.steps.ground import Ground, House
 from onceonly.steps.leaving import Departure, Leaving, Released
+from onceonly.steps.taking_up import UnderWay
 from onceonly.steps.transmission import endpoint_of, message_headers
 from onceonly.steps.work import MessageWork, RecoveryWork, Work
 from onceonly.store.contract.conditions import StoreFull
@@ -39,7 +43,7 @@ from onceonly.store.contract.entries import OutboundEntry, StoredPayload
 from onceonly.store.contract.store import Snapshot, Store, Transaction
 from onceonly.store.contract.waits import Waiter
 from onceonly.store.group import GroupCommit
-from onceonly.transport.transport import Answer, Outgoing, Request, TakeReply
+from onceonly.transport.transport import Answer, Headers, Outgoing, Request, TakeReply
 
 ReceiveReply = Callable[[Request, AsyncIterator[bytes], Answered], Awaitable[Answer]]
 """Takes a package that came in the answer to one of our POSTs."""
@@ -74,6 +78,10 @@ class Desk(Office):
         self._fault_runs = faults.FaultRuns()
         self.questions = Questions(office=self, tasks=tasks)
         self.failure_notices = FailureNotices(office=self, bugs=bugs)
+        self.deviations = Deviations(office=self, bugs=bugs)
+        self._looked_on: date | None = None
+        """The day on which it was last looked whether certificates that sign end soon."""
+        self._free_incoming: list[Callable[[], Awaitable[None]]] = []
         self.is_draining = False
         """If True, no further transmission is begun."""
 
@@ -83,12 +91,17 @@ class Desk(Office):
         So packages also come in through the answers to our own calls (syncReplyMode).
         """
         self._receive = receive
-        self.questions.listen(self._take_reply)
+        self.questions.listen(self.take_reply)
 
-    async def start(self) -> None:
+    def find_under_way(self) -> UnderWay:
+        """What a stop or a crash left; called before anybody can send us a package."""
+        return taking_up.under_way(self.snapshot())
+
+    async def start(self, left: UnderWay) -> None:
         """Go on with messages that a stop or a crash left unanswered, and with the queues."""
         await self._free_unordered()
-        await self._run_apart("taking up what was under way", taking_up.left_under_way)
+        work = partial(taking_up.left_under_way, left=left)
+        await self._run_apart("taking up what was under way", work)
 
     async def _free_unordered(self) -> bool:
         """Let go what awaits an order that is agreed no more, batch by batch; whether any did."""
@@ -102,6 +115,13 @@ class Desk(Office):
         """Go on with what no longer waits under changed agreements; called after a reload."""
         if await self._free_unordered():
             self._tasks.start(self._run_apart(FREED, taking_up.queues), place=FREED)
+        for free in self._free_incoming:
+            await free()
+        self._looked_on = None
+
+    def when_agreements_change(self, free: Callable[[], Awaitable[None]]) -> None:
+        """Call `free` after a reload, for what came in and no longer waits."""
+        self._free_incoming.append(free)
 
     async def sweep(self) -> None:
         """Tell messages that their time has passed (R-08), or their response is late (level 5)."""
@@ -114,6 +134,9 @@ class Desk(Office):
             await self._run_apart(OVERDUE, partial(taking_up.unanswered, at=at))
         if snapshot.list_gaps_due(at, 1):
             await self.transact(holding.tell_gaps)
+        if self._looked_on != day_of(at) and expiries.has_signers(self.house):
+            await self.transact(expiries.note)
+            self._looked_on = day_of(at)
 
     def waits_for_word(self, message_id: str) -> bool:
         """Whether a message of ours with this id waits for something; asks memory alone."""
@@ -170,7 +193,7 @@ class Desk(Office):
         body = PackageBody(package, payloads, self._spool)
         self._transport.check(Outgoing(endpoint, package.content_type, body, message_id))
 
-    async def forward(
+    async def forward(  # noqa: PLR0913 - because each says something else of one transmission
         self,
         endpoint: str,
         package: Package,
@@ -178,13 +201,27 @@ class Desk(Office):
         message_id: str = "",
         *,
         leaves_once: bool = False,
+        headers: Headers = (),
+        take_reply: TakeReply | None = None,
     ) -> Transmission:
         """Transmit once something that is not our message: one of others, or a bare payload."""
         body = PackageBody(package, payloads, self._spool)
         outgoing = Outgoing(
-            endpoint, package.content_type, body, message_id, leaves_once=leaves_once
+            endpoint,
+            package.content_type,
+            body,
+            message_id,
+            take_reply,
+            leaves_once=leaves_once,
+            headers=headers,
         )
         return await self._transport.send(outgoing)
+
+    async def read_answer(
+        self, package: Package, payloads: Sequence[StoredPayload]
+    ) -> bytes | None:
+        """A package of others as the body of an answer; None if it is too long for one."""
+        return await read_whole(PackageBody(package, payloads, self._spool))
 
     async def send_copy(self, message_id: str) -> Transmission | None:
         """Transmit the stored package of a message once more, without its machine.
@@ -198,7 +235,7 @@ class Desk(Office):
             return None
         package, payloads = read_package(snapshot, message_id)
         agreement = self.house.agreement(entry.agreement_id)
-        return await self._send(agreement, agreement.send_to, message_id, package, payloads)
+        return await self._send(agreement, 0, message_id, package, payloads)
 
     async def answer_with_copy(self, message_id: str) -> Answer | None:
         """A stored message once more, as the answer to its request; None as `send_copy` says.
@@ -231,20 +268,22 @@ class Desk(Office):
     def _send(
         self,
         agreement: Agreement,
-        endpoint: str,
+        attempt: int,
         message_id: str,
         package: Package,
         payloads: Sequence[StoredPayload],
         take_reply: TakeReply | None = None,
     ) -> Awaitable[Transmission]:
+        """Send the package as that transmission of the message; 0: as a copy beside them."""
         outgoing = Outgoing(
-            endpoint,
+            endpoint_of(agreement, attempt) if attempt else agreement.send_to,
             package.content_type,
             PackageBody(package, payloads, self._spool),
             message_id,
             take_reply,
             leaves_once=agreement.terms.leaves_once,
             headers=message_headers(self.snapshot(), agreement, message_id),
+            attempt=attempt,
         )
         return self.replies.send(outgoing)
 
@@ -268,7 +307,7 @@ class Desk(Office):
         take = None if reply is None else reply.take
         try:
             transmission = await self._send(
-                agreement, endpoint, message_id, package, payloads, take
+                agreement, departure.attempt, message_id, package, payloads, take
             )
         except StoreFull as full:
             # A payload could not be read for now; it is not known whether bytes left.
@@ -281,7 +320,7 @@ class Desk(Office):
         self._fault_runs.taken(agreement)
         await self._tell(MessageWork(message_id, Transmitted(departure.attempt, transmission)))
         if reply is not None and transmission.outcome is Outcome.ACCEPTED:
-            await self._take_reply(endpoint, reply, Answered(message_id, agreement.id))
+            await self.take_reply(endpoint, reply, Answered(message_id, agreement.id))
 
     async def _take_fault(
         self, departure: Departure, transmission: Transmission, fault: SoapFault
@@ -293,7 +332,7 @@ class Desk(Office):
         faulted = faults.Faulted(message_id, departure.attempt, transmission, fault, is_repeated)
         await self.persist(lambda txn, ground: faults.take(txn, ground, faulted))
 
-    async def _take_reply(self, endpoint: str, reply: Heard, answered: Answered) -> None:
+    async def take_reply(self, endpoint: str, reply: Heard, answered: Answered) -> None:
         """Take a package from an answer like any other (seed 001 §1.2.2).
 
         But it may speak only about the message that was posted (R-44).

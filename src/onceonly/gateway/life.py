@@ -49,8 +49,9 @@ class Life:
         gateway = self._gateway
         await self._announce()
         await gateway.receiver.start()
+        left = gateway.desk.find_under_way()
         await listen()
-        await gateway.desk.start()
+        await gateway.desk.start(left)
         await gateway.relay.start()
         gateway.bulks.resume()
         await self._look_for_what_is_due()

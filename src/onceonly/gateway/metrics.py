@@ -15,7 +15,7 @@ from prometheus_client.core import (
 
 from onceonly.api.looks import RULES
 from onceonly.gateway.alerts.tally import TEST, Tally
-from onceonly.gateway.application.conditions import Conditions, ages_of
+from onceonly.gateway.application.conditions import CONVERSATIONS_COUNTED, Conditions, ages_of
 from onceonly.message.instant import US_PER_S
 from onceonly.store.contract.alerts import AlertLevel, AlertSnapshot
 from onceonly.store.contract.counters import ALL, LATENCY_BOUNDS_S, EventCounts
@@ -60,6 +60,16 @@ class StoreCollector:
         yield queued
         incidents = self._snapshot.list_incidents(is_open=True)
         yield GaugeMetricFamily("onceonly_incidents_open", "Open incidents", value=len(incidents))
+        yield GaugeMetricFamily(
+            "onceonly_conversations_blocked",
+            "Ordered conversations of ours that a message blocks",
+            value=len(self._snapshot.list_blocked_orders(CONVERSATIONS_COUNTED)),
+        )
+        yield GaugeMetricFamily(
+            "onceonly_conversations_with_gap",
+            "Ordered conversations in which messages wait for an earlier one",
+            value=len(self._snapshot.list_gaps(CONVERSATIONS_COUNTED)),
+        )
 
 
 class BugCollector:

@@ -46,3 +46,23 @@ class Ration:
 
     def _is_over(self) -> bool:
         return self._clock.now().monotonic_ns >= self._ends_ns
+
+
+class Rations:
+    """A ration for each partner, for all its agreements and routes together."""
+
+    def __init__(self, *, per_hour: int, clock: Clock) -> None:
+        self._per_hour = per_hour
+        self._clock = clock
+        self._rations: dict[str, Ration] = {}
+
+    def limit(self, per_hour: int) -> None:
+        """Allow each partner so many in an hour from now on."""
+        self._per_hour = per_hour
+        for ration in self._rations.values():
+            ration.limit(per_hour)
+
+    def spend(self, partner: str) -> bool:
+        """Whether there is one more for the partner, which must be configured."""
+        ration = self._rations.setdefault(partner, Ration(self._per_hour, self._clock))
+        return ration.spend()

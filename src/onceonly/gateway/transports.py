@@ -16,6 +16,7 @@ from onceonly.gateway.config import Amqp, Configuration, Smtp, StartTls
 from onceonly.gateway.descriptors import shares
 from onceonly.gateway.incoming.excess import HEADERS_BYTES
 from onceonly.gateway.mail import MailTransport
+from onceonly.gateway.sent_mails import SentMails
 from onceonly.message.word import Word
 from onceonly.transport.broker.client import AmqpTransport
 from onceonly.transport.broker.consumer import AmqpConsumer, consume_amqp
@@ -64,7 +65,7 @@ def contexts_of(configuration: Configuration) -> Contexts:
 class Senders(SchemeTransport):
     """All transports that send; new TLS and passwords can be put into them while they send."""
 
-    def __init__(self, configuration: Configuration, clock: Clock) -> None:
+    def __init__(self, configuration: Configuration, clock: Clock, sent_mails: SentMails) -> None:
         tls = calling_tls(configuration.tls)
         most = min(HttpClientLimits().connections_max, shares().calls)
         self._http = HttpTransport(limits=HttpClientLimits(connections_max=most), tls=tls)
@@ -73,7 +74,7 @@ class Senders(SchemeTransport):
         smtp = configuration.smtp
         if smtp is not None and smtp.relay is not None:
             self._mail = _relaying(smtp, smtp.relay, tls, clock)
-            transports.append(MailTransport(self._mail))
+            transports.append(MailTransport(self._mail, sent_mails))
         # It connects only when something is sent to a broker, and a reload may ask for that.
         access = _access_of(configuration.amqp, tls)
         self._amqp = AmqpTransport(access=access, pause=clock.pause)
@@ -92,9 +93,9 @@ class Senders(SchemeTransport):
             )
 
 
-def sending_transport(configuration: Configuration, clock: Clock) -> Senders:
+def sending_transport(configuration: Configuration, clock: Clock, sent_mails: SentMails) -> Senders:
     """All transports that send. Raises `OSError` for certificates that cannot be used."""
-    return Senders(configuration, clock)
+    return Senders(configuration, clock, sent_mails)
 
 
 def _is_in_clear(smtp: Smtp, relay: str) -> bool:

@@ -35,7 +35,6 @@ from onceonly.gateway.denials import Denials
 from onceonly.gateway.descriptors import shares
 from onceonly.gateway.desk import Desk
 from onceonly.gateway.drill import Failpoints
-from onceonly.gateway.error_posts import ErrorPosts
 from onceonly.gateway.folders.folders import Folders
 from onceonly.gateway.growth import Growth
 from onceonly.gateway.identities import read_identities
@@ -54,8 +53,11 @@ from onceonly.gateway.outside import Outside
 from onceonly.gateway.partner_names import PartnerNames
 from onceonly.gateway.publish import publish
 from onceonly.gateway.purge import Purge, Retention
+from onceonly.gateway.ration import Rations
 from onceonly.gateway.refusals import Refusals
 from onceonly.gateway.relaying.custodies import Custodies
+from onceonly.gateway.relaying.held import Held
+from onceonly.gateway.relaying.passing import PassingSignals
 from onceonly.gateway.relaying.relay import Relay
 from onceonly.gateway.relaying.transits import Transits
 from onceonly.gateway.relaying.upstream import Upstream
@@ -63,6 +65,7 @@ from onceonly.gateway.relaying.whereabouts import Whereabouts
 from onceonly.gateway.reload import Reload
 from onceonly.gateway.reports import Reports
 from onceonly.gateway.seen_certificates import SeenCertificates
+from onceonly.gateway.sent_mails import SentMails
 from onceonly.gateway.shapes import record_shape
 from onceonly.gateway.surroundings import Surroundings
 from onceonly.gateway.tasks import Tasks
@@ -108,6 +111,7 @@ class Gateway:
     following: Following
     bulks: Bulks
     operations: Operations
+    conversations: Conversations
     purge: Purge
     reload: Reload
     clock: Clock
@@ -155,12 +159,14 @@ def clock_of(configuration: Configuration) -> Clock:
 def surroundings_of(configuration: Configuration, clock: Clock) -> Surroundings:
     """The real surroundings. Raises `OSError` for certificates that cannot be used."""
     drill = configuration.drill
+    sent_mails = SentMails()
     return Surroundings(
         clock=clock,
         chance=Chance(),
         failpoints=Failpoints(drill.failpoints if drill else None),
-        transport=sending_transport(configuration, clock),
+        transport=sending_transport(configuration, clock, sent_mails),
         spool=Spool(spool_of(configuration.store), files_open_max=shares().uploads),
+        sent_mails=sent_mails,
     )
 
 
@@ -215,7 +221,9 @@ def join(
         desk=desk,
         spool=around.spool,
         receiver=incoming.receiver,
-        automatic_mail=AutomaticMail(office=office, refusals=refusals),
+        automatic_mail=AutomaticMail(
+            office=office, refusals=refusals, sent_mails=around.sent_mails
+        ),
         refusals=refusals,
         bugs=bugs,
         inquiries=incoming.inquiries,
@@ -226,6 +234,7 @@ def join(
         following=served.following,
         bulks=served.bulks,
         operations=served.operations,
+        conversations=served.conversations,
         purge=served.purge,
         reload=served.reload,
         clock=around.clock,
@@ -335,7 +344,7 @@ class _Incoming:
     relay: Relay
     hand_overs: HandOvers
     growth: Growth
-    error_posts: ErrorPosts
+    error_posts: Rations
     doorstep: Doorstep
 
 
@@ -349,7 +358,9 @@ def _join_incoming(
 ) -> _Incoming:
     limits, bytes_max = configuration.limits, configuration.payload_bytes_max
     growth = Growth()
-    error_posts = ErrorPosts(per_hour=limits.error_posts_per_hour, clock=desk.clock)
+    # Without an agreed certificate anybody can name any partner in a package that is refused, and
+    # the partner is told. So it is told only so often; then only the caller's connection is (R-45).
+    error_posts = Rations(per_hour=limits.error_posts_per_hour, clock=desk.clock)
     doorstep = Doorstep(limits.unadmitted_bytes_max)
     errors = Errors(desk)
     hand_overs = HandOvers(desk=desk, tasks=tasks, bugs=bugs, growth=growth)
@@ -361,11 +372,17 @@ def _join_incoming(
         tasks=tasks,
         refusals=refusals,
     )
+    held = Held()
+    transits = Transits(desk=desk, upstream=upstream, tasks=tasks, bugs=bugs, held=held)
     relay = Relay(
         desk=desk,
-        transits=Transits(desk=desk, upstream=upstream, tasks=tasks, bugs=bugs),
+        transits=transits,
         custodies=Custodies(desk=desk, upstream=upstream, tasks=tasks),
         upstream=upstream,
+        signals=PassingSignals(
+            desk=desk, transits=transits, upstream=upstream, tasks=tasks, held=held
+        ),
+        held=held,
         tasks=tasks,
         error_posts=error_posts,
         payload_bytes_max=bytes_max,

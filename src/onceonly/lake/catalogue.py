@@ -32,6 +32,7 @@ from onceonly.lake.reports import (
     open_budgets,
     operator_effects,
     outages,
+    profiles,
     promise,
     purges,
     reconciliation_days,
@@ -203,6 +204,7 @@ TABLES: Final = (
             e.journal, e.judged, e.coverage, e.wholeness, as_of=e.as_of, policy=e.policy
         ),
     ),
+    CatalogueEntry(profiles.DEFINITION, lambda e: profiles.table(e.judged, e.journal)),
 )
 """Silver tables first, then the reports in the order of their numbers."""
 

@@ -181,9 +181,19 @@ def was_told() -> Column:
     return _has(TOLD_OF_FAILURE | sum(OF_ENDS[event] for event in ends))
 
 
+def asked_for_evidence() -> Column:
+    """Whether the message asked for a signed acknowledgement."""
+    return _has(ASKED_FOR_EVIDENCE)
+
+
+def keeps_evidence() -> Column:
+    """Whether the sender keeps a signed acknowledgement."""
+    return _has(EVIDENCE)
+
+
 def lacks_evidence() -> Column:
     """Whether a signed acknowledgement was asked for, and its sender keeps none."""
-    return _has(ASKED_FOR_EVIDENCE) & ~_has(EVIDENCE)
+    return asked_for_evidence() & ~keeps_evidence()
 
 
 def is_without_promise() -> Column:

@@ -34,6 +34,13 @@ class AckActor(StrEnum):
     BOTH = "both"
 
 
+class MessageIdForm(StrEnum):
+    """How a MessageId that we make looks."""
+
+    DOMAIN = "local@domain"
+    UPPER_CASE_UUID = "upper-case-uuid"
+
+
 class ServiceBinding(Word, kw_only=True):
     """One service, and the actions that may be exchanged under it, each direction for itself."""
 
@@ -79,6 +86,14 @@ class CpaTerms(Word, kw_only=True):
     has_lenient_signal_parties: bool = False
     """Signals count although their PartyIds have another type than agreed."""
     has_roles_on_signals: bool = False
+    answers_inquiries: bool = True
+    """Questions of the partner for a status are answered; otherwise UnAuthorized, always (§8)."""
+    message_id_form: MessageIdForm = MessageIdForm.DOMAIN
+    """Of the ids that we make under the agreement."""
+    has_xml_first: bool = False
+    """The payloads in XML come before the others."""
+    names_in_requests: bool = False
+    """A StatusRequest names its message in MessageData, too."""
     description: str = ""
     """Description of every message that we send."""
 

@@ -259,6 +259,16 @@ class Message(Word, kw_only=True):
         return tuple.__new__(MessageKey, (*pair, self.message_id))
 
     @property
+    def answered_id(self) -> str | None:
+        """The MessageId that it answers: its RefToMessageId, else that of its Acknowledgment.
+
+        Only in `ebms-2.0` an Acknowledgment names a message by itself (`ebms2.md` §7).
+        """
+        element = self.acknowledgment
+        named = "" if element is None else element.ref_to_message_id
+        return self.ref_to_message_id or named or None
+
+    @property
     def wants_ack(self) -> bool:
         """Whether its header asks that the To Party acknowledges it (R-29)."""
         return self.semantics in _ACKNOWLEDGED

@@ -6,9 +6,14 @@ R-04), while a 100 MiB payload is stored only once and is never in memory.
 """
 
 from collections.abc import Iterable
+from typing import Final
 
 from onceonly.message.message import Payload
 from onceonly.message.word import Word
+
+HOPS_HEADER: Final = "Onceonly-Hops"
+"""The header of a transmission that counts the intermediaries of ours which passed the package on.
+One whose bytes say nothing of its way would go round a loop of intermediaries for ever."""
 
 
 class Package(Word):

@@ -73,6 +73,9 @@ class Profile:
     """Whoever asks for an answer in that of the transport always gets one there: the response, or
     after the wait the acknowledgement alone, an error, or what answers a repeat (`ebms2.md` §14).
     """
+    drops_repeated_mail: bool
+    """A mail whose own Message-ID was seen before is a copy that a mail system made, and is dropped
+    (`ebms2.md` §14); otherwise it is one more copy of its message."""
     soap_action: str | None
     """What the header SOAPAction of a transmission says if nothing else is agreed (`ebms2.md` §14);
     None: there is no such header."""
@@ -105,6 +108,7 @@ Profile.RM_2000 = Profile(
     has_accepting_intermediaries=False,
     reads_every_answer=False,
     answers_at_once=False,
+    drops_repeated_mail=False,
     soap_action=None,
     signal_service="",
 )
@@ -129,6 +133,7 @@ Profile.RM_2001 = Profile(
     has_accepting_intermediaries=True,
     reads_every_answer=False,
     answers_at_once=False,
+    drops_repeated_mail=False,
     soap_action=None,
     signal_service="",
 )
@@ -153,6 +158,7 @@ Profile.EBMS_2_0 = Profile(
     has_accepting_intermediaries=True,
     reads_every_answer=True,
     answers_at_once=True,
+    drops_repeated_mail=True,
     soap_action="ebXML",
     signal_service="urn:oasis:names:tc:ebxml-msg:service",
 )

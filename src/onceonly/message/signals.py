@@ -201,6 +201,8 @@ class Inquiry(Word):
 
     header: SignalHeader
     kind: InquiryKind
+    has_reference: bool = False
+    """MessageData names the message, too (`ebms-2.0`, whose StatusRequest names it in the Body)."""
 
 
 class Report(Word, kw_only=True):

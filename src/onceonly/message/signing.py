@@ -65,6 +65,8 @@ class SigningTerms(Word, kw_only=True):
     """None: the usual one of the key."""
     canonicalization: Canonicalization = Canonicalization.INCLUSIVE
     accepts_sha1: bool = False
+    accepts_part_transforms: bool = False
+    """A payload in XML may be signed in canonical form, and not byte for byte."""
 
     @property
     def is_believed_unsigned(self) -> bool:

@@ -124,6 +124,10 @@ class DeliveryTerms(Word, kw_only=True):
     is refused may then not be the only one (R-46)."""
     notifies_failures: bool = False
     """Send DeliveryFailure notices to the From Party (ruling R-14)."""
+    reports_refusals: bool = False
+    """An application's refusal of what was acknowledged is told by an error message that says
+    Unknown, in a profile with a CPA; and such an error of the partner is news to our application
+    (`ebms2.md` §7)."""
     ack_requested: AckRequested = AckRequested.NONE
     acknowledges_on_request: bool = False
     """An acknowledgement comes only if `ack_requested` asks for one (R-29, `ebms-2.0`)."""

@@ -197,6 +197,9 @@ class Forward(Word):
 class AcknowledgeUpstream(Word):
     """Relay: acknowledge to the previous hop, since the next hop has acknowledged (R-13)."""
 
+    is_of_hop: bool = False
+    """The next MSH alone has it, and so do we say no more than that (`ebms-2.0`)."""
+
 
 class AnswerUpstream(Word):
     """Relay: tell the previous hop of an error about the message."""

@@ -19,6 +19,10 @@ and after 99,999,999 comes 0 again.
                  else an operator sends the message again, or begins new numbers (Reset). A message
                  that was taken back before a byte left blocks nothing, and gives its number back
 
+A receiver does not remember a conversation for ever. Where it may have forgotten it by the time
+when the next message comes, that message begins new numbers; all before it had their
+acknowledgements.
+
 A Reset says that what came before is over. It is refused while a message is under way. A message in
 doubt would have to be settled first, since a later copy of it would carry a number of the numbers
 that are over; `steps` sees to that.
@@ -202,6 +206,11 @@ def numbered(state: SendingOrder) -> SendingOrder:
     order = number_for(state)
     following = (order.number + 1) % NUMBERS
     return changed(state, number=order.number, began=order.is_reset, next_number=following)
+
+
+def forgotten(state: SendingOrder) -> SendingOrder:
+    """The state in which the next number begins new ones: its receiver may know nothing of it."""
+    return state if state.number is not None else changed(state, next_number=None)
 
 
 def _give_turn(state: SendingOrder, event: MessageWaits) -> OrderStep:

@@ -17,6 +17,9 @@ does so for each copy.
   not known what the next hop has, the relay says nothing (seed 003 §4): an error would be a guess,
   and the origin's timer fires anyway.
 * An error from downstream goes upstream as it is, a TransientError with its MinRetrySecs.
+* In `ebms-2.0` a message may also ask the next MSH for an acknowledgement of the hop alone. It is
+  answered after the next hop gave its own, and changes nothing here: who waits for the To Party
+  still waits (`ebms2.md` §10).
 
     forwarding -> acknowledged      the next hop acknowledged: so do we
                -> refused           it refused, or could not be reached, and upstream was told
@@ -191,18 +194,29 @@ def _forwarded(event: ForwardEnded) -> Journal:
 
 
 def _acknowledge(state: Transit, event: AckReceived, terms: DeliveryTerms) -> Step:
+    if event.is_of_hop:
+        return state, _of_hop(event)
     state = changed(state, status=TransitStatus.ACKNOWLEDGED)
     return state, (Journal(Event.ACK_RECEIVED, reason=event.detail), AcknowledgeUpstream())
 
 
 def _acknowledge_again(state: Transit, event: AckReceived, terms: DeliveryTerms) -> Step:
+    if event.is_of_hop:
+        return state, _of_hop(event)
     row = Journal(Event.REPEATED_ACK_RECEIVED, reason=event.detail)
     return state, (row, AcknowledgeUpstream())
 
 
 def _note_acknowledgment(state: Transit, event: AckReceived, terms: DeliveryTerms) -> Step:
-    """The previous hop asked for no acknowledgement."""
+    """The previous hop asked for no acknowledgement, or for one of the hop alone."""
+    if event.is_of_hop:
+        return state, _of_hop(event)
     return state, (Journal(Event.ACK_RECEIVED, reason=event.detail),)
+
+
+def _of_hop(event: AckReceived) -> tuple[Effect, ...]:
+    row = Journal(Event.HOP_ACK_RECEIVED, reason=event.detail)
+    return row, AcknowledgeUpstream(is_of_hop=True)
 
 
 def _pass_error(state: Transit, event: ErrorReceived, terms: DeliveryTerms) -> Step:

@@ -389,13 +389,13 @@ def _take_error_after_all(
 ) -> Step:
     """An error about an accepted message: it counts if it says that it was not delivered.
 
-    The state changes only if the acknowledgement can be that of an intermediary: what the To Party
-    itself acknowledged it has, whatever its application says about it (R-39).
+    No state changes after the To Party's own acknowledgement, whatever its application says (R-39).
     """
     row = _error_row(event)
     is_acknowledged = state.status is OutboundStatus.ACKNOWLEDGED
     is_failure = event.code is ErrorCode.DELIVERY_FAILURE
-    is_refusal = event.severity is Severity.ERROR and not is_acknowledged
+    is_error = event.severity is Severity.ERROR
+    is_refusal = is_error and (terms.reports_refusals or not is_acknowledged)
     if terms.semantics is DeliverySemantics.BEST_EFFORT or not (is_failure or is_refusal):
         return state, (row,)
     if terms.semantics is DeliverySemantics.EXACTLY_ONCE:

@@ -16,13 +16,16 @@ from onceonly.gateway.config.agreement_keys import WINDOW_2001
 from onceonly.gateway.config.terms import may_be_copied
 from onceonly.gateway.config.transports import Tls
 from onceonly.message.agreement import Agreement, Route
+from onceonly.message.cpa import CpaTerms, ServiceBinding
 from onceonly.message.identity import Pair, PartyId
 from onceonly.message.message import AckRequested
 from onceonly.message.profile import Profile
+from onceonly.message.signing import SigningTerms
 from onceonly.message.terms import DeliveryTerms, Intermediary, OnExhausted
 from onceonly.message.word import changed
 from onceonly.simulation.network import certificate
 from onceonly.simulation.plan import Line, Machine, Plan
+from onceonly.simulation.signing_keys import can_sign, identity_id, pinned
 
 HOPS_MAX = 6
 
@@ -177,7 +180,34 @@ def _agreement(line: Line, path: list[str]) -> Agreement:
         terms=_terms_between(line),
         resend_to=uri(path[1], line.resend_scheme) if line.resend_scheme else None,
         caller_certificate=(certificate(path[1]),) if line.is_certified else (),
+        signing=_signing_between(line, path[0], path[-1]),
+        cpa=_cpa_of(line),
     )
+
+
+def name_on_wire(line: Line) -> str:
+    """What packages and journals call the agreement of the line (R-35)."""
+    return line.cpa_id or line_id(line)
+
+
+def _signing_between(line: Line, ours: str, theirs: str) -> SigningTerms:
+    """Whoever can sign has its key at hand, also where nothing is signed."""
+    if not (line.profile.has_signatures and can_sign(ours) and can_sign(theirs)):
+        return SigningTerms()
+    return SigningTerms(
+        signs=line.signs,
+        requires=line.signs,
+        identities=(identity_id(ours),),
+        partner_certificates=(pinned(theirs),),
+    )
+
+
+def _cpa_of(line: Line) -> CpaTerms:
+    if not line.cpa_id:
+        return CpaTerms()
+    actions = (line.action,)
+    binding = ServiceBinding(id=SERVICE, send=actions, receive=actions)
+    return CpaTerms(cpa_id=line.cpa_id, services=(binding,))
 
 
 def intermediary_of(line: Line) -> Intermediary | None:

@@ -12,7 +12,13 @@ from collections.abc import Callable, Sequence
 
 from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.identity import MessageKey, Pair, PartyId
-from onceonly.message.message import SEQUENCE_NUMBER_MAX, DeliverySemantics, Message
+from onceonly.message.message import (
+    SEQUENCE_NUMBER_MAX,
+    AcknowledgmentElement,
+    AckRequested,
+    DeliverySemantics,
+    Message,
+)
 from onceonly.message.profile import Profile
 from onceonly.message.signals import (
     Acknowledgment,
@@ -26,8 +32,8 @@ from onceonly.message.signals import (
     SignalHeader,
 )
 from onceonly.message.word import Word, changed
-from onceonly.simulation.cast import SERVICE, line_id, party, path_of, speaker, uri
-from onceonly.simulation.packing import FORGER, Forged, Wrapping, pack_message, pack_signal
+from onceonly.simulation.cast import SERVICE, name_on_wire, party, path_of, speaker, uri
+from onceonly.simulation.packing import FORGER, Forged, Framing, pack_message, pack_signal
 from onceonly.simulation.plan import Line
 from onceonly.store.contract.store import Snapshot
 
@@ -62,7 +68,7 @@ class ForgerView(Word):
 
 def forge(kind: str, scene: ForgerView) -> Forged | None:
     """The package of this kind; None where the scene has nothing to make it from."""
-    return KINDS[kind](scene)
+    return (KINDS.get(kind) or UNSIGNED[kind])(scene)
 
 
 def _ack_unknown(scene: ForgerView) -> Forged:
@@ -140,7 +146,8 @@ def _collision(scene: ForgerView) -> Forged | None:
     stored = scene.snapshot.find_inbound_message(MessageKey(*pair, scene.of))
     if stored is None:
         return None
-    return _message(scene, changed(stored, payloads=()), b"<Forged/>", number=1)
+    stored = changed(stored, payloads=(), agreement_id=name_on_wire(scene.line))
+    return _message(scene, stored, b"<Forged/>", number=1)
 
 
 def _wrong_number(scene: ForgerView) -> Forged | None:
@@ -162,6 +169,33 @@ def _damaged(scene: ForgerView) -> Forged | None:
         return None
     last = scene.heard[-1]
     return changed(last, body=last.body[: last.body.find(b"</") + 2])
+
+
+def _ack_unsigned(scene: ForgerView) -> Forged | None:
+    """What its partner would say, but nobody has signed it."""
+    if scene.line.terms.ack_requested is not AckRequested.SIGNED:
+        return None
+    element = AcknowledgmentElement(timestamp_at=scene.at, from_ids=(party(scene.path[1]),))
+    return _signal(scene, Acknowledgment(_header(scene, scene.of), element))
+
+
+def _ack_of_another(scene: ForgerView) -> Forged | None:
+    """A signed acknowledgement of another message, with the name of this one in it."""
+    acks = [one for one in scene.heard if _ACKNOWLEDGES in one.body and _SIGNATURE in one.body]
+    if not acks:
+        return None
+    ack = acks[scene.number % len(acks)]
+    body = _REF.sub(b"\\g<1>" + scene.of.encode() + b"<", ack.body)
+    return None if body == ack.body else changed(ack, body=body, source=FORGER)
+
+
+_ACKNOWLEDGES, _SIGNATURE = b"<eb:Acknowledgment ", b"<ds:Signature "
+_REF = re.compile(rb"(<eb:RefToMessageId>)[^<]*<")
+
+
+def _message_unsigned(scene: ForgerView) -> Forged:
+    """A message of the partner that it never sent, and that nobody has signed."""
+    return _message(scene, _business(scene, party(scene.path[-1])), b"<Forged/>", number=1)
 
 
 def _garbage(scene: ForgerView) -> Forged:
@@ -191,6 +225,13 @@ KINDS: dict[str, Callable[[ForgerView], Forged | None]] = {
     "replay": _replay,
 }
 
+UNSIGNED: dict[str, Callable[[ForgerView], Forged | None]] = {
+    "ack-unsigned": _ack_unsigned,
+    "ack-of-another": _ack_of_another,
+    "message-unsigned": _message_unsigned,
+}
+"""What a gateway can see through only where signatures were agreed."""
+
 
 def _pair_in(scene: ForgerView) -> Pair:
     """The pair of the line that comes in at the target."""
@@ -203,7 +244,7 @@ def _header(scene: ForgerView, ref: str) -> SignalHeader:
         message_id=f"forged-{scene.number}@{FORGER}",
         from_ids=(speaker(scene.path[1], scene.line.profile),),
         to_ids=(speaker(scene.target, scene.line.profile),),
-        agreement_id=line_id(scene.line),
+        agreement_id=name_on_wire(scene.line),
         conversation_id=f"forged-{scene.number}",
         timestamp_at=scene.at,
         ref_to_message_id=ref,
@@ -215,23 +256,23 @@ def _business(scene: ForgerView, sender: PartyId) -> Message:
         message_id=f"forged-of-{scene.of}",
         from_ids=(sender,),
         to_ids=(party(scene.target),),
-        agreement_id=line_id(scene.line),
+        agreement_id=name_on_wire(scene.line),
         conversation_id=f"forged-{scene.number}",
         service=SERVICE,
-        action="NewOrder",
+        action=scene.line.action,
         timestamp_at=scene.at,
         semantics=DeliverySemantics.ONCE_AND_ONLY_ONCE,
     )
 
 
 def _signal(scene: ForgerView, signal: Signal, *, sender: str | None = None) -> Forged:
-    return pack_signal(signal, _wrapping(scene, sender))
+    return pack_signal(signal, _framing(scene, sender))
 
 
 def _message(scene: ForgerView, message: Message, body: bytes, *, number: int) -> Forged:
-    return pack_message(message, _wrapping(scene), body, sequence_number=number)
+    return pack_message(message, _framing(scene), body, sequence_number=number)
 
 
-def _wrapping(scene: ForgerView, sender: str | None = None) -> Wrapping:
+def _framing(scene: ForgerView, sender: str | None = None) -> Framing:
     sender_uri = sender or uri(scene.path[1])
-    return Wrapping(scene.line.profile, sender_uri, scene.target, scene.at, scene.number)
+    return Framing(scene.line.profile, sender_uri, scene.target, scene.at, scene.number)

@@ -13,10 +13,12 @@ from types import MappingProxyType
 from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.identity import Pair, PartyId
 from onceonly.message.message import (
+    MESSAGE_ORDER_MAX,
     SEQUENCE_NUMBER_MAX,
     AcknowledgmentElement,
     DeliverySemantics,
     Message,
+    MessageOrder,
 )
 from onceonly.message.profile import Profile
 from onceonly.message.signals import (
@@ -32,9 +34,9 @@ from onceonly.message.signals import (
     SignalHeader,
 )
 from onceonly.message.word import Word, changed
-from onceonly.simulation.cast import SERVICE, line_id, party, path_of, speaker, uri
+from onceonly.simulation.cast import SERVICE, name_on_wire, party, path_of, speaker, uri
 from onceonly.simulation.oddity import oddly
-from onceonly.simulation.packing import Forged, Wrapping, pack_message, pack_signal
+from onceonly.simulation.packing import Forged, Framing, pack_message, pack_signal
 from onceonly.simulation.plan import Line
 from onceonly.store.contract.store import Snapshot
 
@@ -88,7 +90,7 @@ class Pose(Word):
     @property
     def agreement_id(self) -> str:
         """As the package names it."""
-        named = {OWN: line_id(self.own), THEIRS: line_id(self.line)}
+        named = {OWN: name_on_wire(self.own), THEIRS: name_on_wire(self.line)}
         return named.get(self.under, f"nobody-{self.number}")
 
     @property
@@ -117,20 +119,20 @@ class Pose(Word):
 
     def pack(self, signal: Signal, step: int) -> Forged:
         """The signal on its way."""
-        return self._by_him(pack_signal(signal, self._wrapping(step)))
+        return self._by_him(pack_signal(signal, self._framing(step)))
 
     def pack_message(self, message: Message, step: int, *, number: int = 1) -> Forged:
         """The message on its way, with a payload that nobody else has."""
         body = f"<Posed number='{self.number}'/>".encode()
         return self._by_him(
-            pack_message(message, self._wrapping(step), body, sequence_number=number)
+            pack_message(message, self._framing(step), body, sequence_number=number)
         )
 
     def _by_him(self, forged: Forged) -> Forged:
         return changed(forged, source=impostor(self.by))
 
-    def _wrapping(self, step: int) -> Wrapping:
-        return Wrapping(self.profile, uri(self.sender(step)), self.target, self.at, self.number)
+    def _framing(self, step: int) -> Framing:
+        return Framing(self.profile, uri(self.sender(step)), self.target, self.at, self.number)
 
 
 Speak = Callable[[Pose], Forged | None]
@@ -141,7 +143,7 @@ BEFORE, BEHIND = -1, 1
 
 def speak(kind: str, pose: Pose) -> Forged | None:
     """The package of this kind; None where there is nothing to make it from."""
-    return (SAID.get(kind) or ASKED[kind])(pose)
+    return (SAID.get(kind) or ASKED.get(kind) or NUMBERED[kind])(pose)
 
 
 # What is said about a message, to whoever sends it.
@@ -266,6 +268,27 @@ def _business(pose: Pose, step: int) -> Message:
     )
 
 
+def _in_order(number: int, *, is_reset: bool = False) -> Speak:
+    """A message of an ordered conversation of his own, whatever came before it (R-34)."""
+
+    def speak_of(pose: Pose) -> Forged | None:
+        if not pose.own.terms.is_ordered:
+            return None
+        message = changed(
+            _business(pose, BEFORE),
+            to_ids=(party(pose.target),),
+            conversation_id=CONVERSATION,
+            order=MessageOrder(number, is_reset),
+        )
+        return pose.pack_message(message, BEFORE)
+
+    return speak_of
+
+
+CONVERSATION = "posed"
+"""That of his messages which have an order."""
+
+
 def _number(pose: Pose, *, ahead: int) -> int:
     pair = Pair(*(str(party(name)) for name in (pose.path[0], pose.path[-1])))
     known = pose.snapshot.get_receiving_pair(pair).sequence_number or 0
@@ -338,6 +361,16 @@ ASKED: Mapping[str, Speak] = MappingProxyType(
     }
 )
 """By kind, to whoever receives the message."""
+
+NUMBERED: Mapping[str, Speak] = MappingProxyType(
+    {
+        **{f"order-{number}": _in_order(number) for number in range(6)},
+        "order-reset": _in_order(0, is_reset=True),
+        "order-reset-odd": _in_order(2, is_reset=True),
+        "order-last": _in_order(MESSAGE_ORDER_MAX),
+    }
+)
+"""By kind, to whoever receives messages of his own in an order that he does not keep."""
 
 ONLY_AS_HIMSELF = frozenset({"odd-message", "odd-word", "odd-question"})
 """What he says under his own name and agreement: oddities are no lies."""

@@ -24,9 +24,9 @@ from onceonly.message.signals import (
     SignalHeader,
 )
 from onceonly.message.word import Word, changed
-from onceonly.simulation.cast import SERVICE, line_id, party, path_of, speaker, uri
+from onceonly.simulation.cast import SERVICE, name_on_wire, party, path_of, speaker, uri
 from onceonly.simulation.oddity import malformed, oddly
-from onceonly.simulation.packing import Forged, Wrapping, pack_message, pack_signal
+from onceonly.simulation.packing import Forged, Framing, pack_message, pack_signal
 from onceonly.simulation.plan import Line
 
 STRANGER = "stranger"
@@ -68,14 +68,14 @@ class Knock(Word):
     @property
     def agreement_id(self) -> str:
         """As the package names it."""
-        return line_id(self.line) if self.is_named else f"unheard-of-{self.number}"
+        return name_on_wire(self.line) if self.is_named else f"unheard-of-{self.number}"
 
     @property
-    def wrapping(self) -> Wrapping:
+    def framing(self) -> Framing:
         """The way that his package says it takes."""
         number = self.number * 10_000 + self.copy
         sender_uri = uri(self.neighbour)
-        return Wrapping(self.line.profile, sender_uri, self.target, self.at, number)
+        return Framing(self.line.profile, sender_uri, self.target, self.at, number)
 
     def header(self) -> SignalHeader:
         """Of a signal about the message."""
@@ -110,7 +110,7 @@ def _message(door: Knock, *, sender: PartyId | None = None) -> Message:
 
 
 def _packed(door: Knock) -> Forged:
-    return pack_message(_message(door), door.wrapping, b"<Knock/>", sequence_number=1)
+    return pack_message(_message(door), door.framing, b"<Knock/>", sequence_number=1)
 
 
 def _signal(door: Knock) -> Forged:
@@ -144,7 +144,7 @@ def _signal(door: Knock) -> Forged:
         ),
     )
     signal = signals[(door.number + door.copy) % len(signals)]
-    return pack_signal(signal, door.wrapping)
+    return pack_signal(signal, door.framing)
 
 
 def _odd_message(door: Knock) -> Forged:
@@ -171,11 +171,11 @@ def _reflected(door: Knock) -> Forged:
     at = path.index(door.target)
     partner = path[-1] if at == 0 else path[0]
     neighbour = path[at + 1 if at == 0 else at - 1]
-    wrapping = changed(
-        door.wrapping, sender_uri=uri(neighbour), receiver_uri="http://elsewhere.example/msh"
+    framing = changed(
+        door.framing, sender_uri=uri(neighbour), receiver_uri="http://elsewhere.example/msh"
     )
     message = _message(door, sender=party(partner))
-    return pack_message(message, wrapping, b"<Knock/>", sequence_number=1)
+    return pack_message(message, framing, b"<Knock/>", sequence_number=1)
 
 
 KINDS: Mapping[str, Callable[[Knock], Forged]] = MappingProxyType(

@@ -17,6 +17,7 @@ from onceonly.message.instant import NS_PER_S
 from onceonly.message.word import Word
 from onceonly.protocol.events import Outcome, Transmission
 from onceonly.simulation.chance import draw
+from onceonly.simulation.tampering import altered, stripped, swapped
 from onceonly.simulation.timeline import NS_PER_MS, Timeline
 from onceonly.transport.http.outcome import may_hold_fault, outcome_of
 from onceonly.transport.transport import (
@@ -61,10 +62,19 @@ class Fate(StrEnum):
     """A byte of it is another when it arrives (fault N4)."""
     REWRITTEN = "rewritten"
     """A box on the way wrote another Action into it, and nothing about it is wrong (R-37)."""
+    ALTERED = "altered"
+    """Somebody wrote another character into it; by its signature alone it can be seen (R-30)."""
+    STRIPPED = "stripped"
+    """Somebody took its signature out."""
+    SWAPPED = "swapped"
+    """Somebody gave its payloads other places."""
 
 
-FAULTS = tuple(fate for fate in Fate if fate not in (Fate.DELIVERED, Fate.REWRITTEN))
-"""What bad weather does; a box that rewrites is put there by somebody."""
+TAMPERED = {Fate.ALTERED: altered, Fate.STRIPPED: stripped, Fate.SWAPPED: swapped}
+"""What is another package when it arrives, and looks like one of its sender."""
+
+FAULTS = tuple(fate for fate in Fate if fate not in (Fate.DELIVERED, Fate.REWRITTEN, *TAMPERED))
+"""What bad weather does; a box that rewrites is put there by somebody, as is one that tampers."""
 
 
 class NetworkHost(Protocol):
@@ -234,6 +244,10 @@ class Network:
         waiting = self.false_answers.get(f"{packet.source}>{packet.target}")
         return waiting.popleft()(packet) if waiting else None
 
+    def pick(self, packet: Packet, count: int) -> int:
+        """One of so many, the same one for the same package."""
+        return int(count * draw(self._seed, "tampered", packet.name))
+
     def part(self, packet: Packet) -> int:
         """Where in the body something happens to it."""
         return int(len(packet.body) * draw(self._seed, "part", packet.name))
@@ -277,6 +291,8 @@ class _Passage:
             body = _damaged(body, self._network.part(self._packet))
         elif fate is Fate.REWRITTEN:
             body = _rewritten(body)
+        elif fate in TAMPERED:
+            body = TAMPERED[fate](body, partial(self._network.pick, self._packet))
         cut_at = self._network.part(self._packet) if fate is Fate.CUT else None
         answer = self._forget if fate in _UNANSWERED else self._answer
         self._timeline.call_in(there_ns, partial(self._arrive, body, cut_at, answer))
@@ -379,6 +395,8 @@ class _MailPassage(_Passage):
         body = self._packet.body
         if fate is Fate.DAMAGED:
             body = _damaged(body, self._network.part(self._packet))
+        elif fate in TAMPERED:
+            body = TAMPERED[fate](body, partial(self._network.pick, self._packet))
         self._timeline.call_in(first_ns, partial(self._bring_mail, body, 0))
         if fate in (Fate.TWICE, Fate.AGAIN_LATER):
             self._timeline.call_in(first_ns + later_ns, partial(self._bring_mail, body, 0))

@@ -27,7 +27,7 @@ class Forged(Word):
     """The true neighbour, where it is its own package that comes again."""
 
 
-class Wrapping(Word):
+class Framing(Word):
     """What a package says of the way that it takes."""
 
     profile: Profile
@@ -51,32 +51,32 @@ class Wrapping(Word):
         )
 
 
-def pack_signal(signal: Signal, wrapping: Wrapping) -> Forged:
+def pack_signal(signal: Signal, framing: Framing) -> Forged:
     """A signal, as the machine at `sender_uri` would send it."""
-    package = _encoded(signal, wrapping, wrapping.routing)
+    package = _encoded(signal, framing, framing.routing)
     return Forged(package.content_type, b"".join(package.segments))
 
 
 def pack_message(
-    message: Message, wrapping: Wrapping, body: bytes, *, sequence_number: int
+    message: Message, framing: Framing, body: bytes, *, sequence_number: int
 ) -> Forged:
     """A message with one payload; the number goes where the profile has one."""
     payload = Payload(
-        f"forged-{wrapping.number}", "application/xml", len(body), sha256(body).hexdigest(), "f.xml"
+        f"forged-{framing.number}", "application/xml", len(body), sha256(body).hexdigest(), "f.xml"
     )
-    routing = wrapping.routing
-    if wrapping.profile.is_numbered:
+    routing = framing.routing
+    if framing.profile.is_numbered:
         routing = changed(routing, sequence_number=sequence_number)
-    package = _encoded(changed(message, payloads=(payload,)), wrapping, routing)
+    package = _encoded(changed(message, payloads=(payload,)), framing, routing)
     before, after = package.segments
     return Forged(package.content_type, before + body + after)
 
 
-def _encoded(content: Message | Signal, wrapping: Wrapping, routing: RoutingHeader) -> Package:
+def _encoded(content: Message | Signal, framing: Framing, routing: RoutingHeader) -> Package:
     return encode(
         content,
         routing,
-        profile=wrapping.profile,
-        boundary=boundary_for(f"forged{wrapping.number:016d}"),
-        root_content_id=f"forged-header-{wrapping.number}",
+        profile=framing.profile,
+        boundary=boundary_for(f"forged{framing.number:016d}"),
+        root_content_id=f"forged-header-{framing.number}",
     )

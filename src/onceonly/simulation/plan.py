@@ -8,6 +8,7 @@ an action leaves the rest as it was.
 from typing import Any, Self
 
 from onceonly.message.profile import Profile
+from onceonly.message.signing import Signed
 from onceonly.message.terms import DeliveryTerms, Intermediary
 from onceonly.message.word import Word, changed, field
 from onceonly.simulation import plan_json
@@ -67,6 +68,10 @@ class Machine(Word):
     habits: Habits = Habits()
 
 
+ACTION = "NewOrder"
+"""Of messages of a line that has no Action of its own."""
+
+
 class Line(Word):
     """What one pair of parties agreed, and over which intermediaries their messages go.
 
@@ -87,6 +92,12 @@ class Line(Word):
     """Where the parties have more than one agreement, what tells them apart."""
     is_certified: bool = False
     """Whoever calls under it must show the certificate of the neighbour on its way; by https."""
+    signs: Signed = Signed.NONE
+    """What both parties sign, and demand of each other (`ebms-2.0`)."""
+    cpa_id: str = ""
+    """The name on the wire, where several agreements have the same one (R-35)."""
+    action: str = ACTION
+    """Of its messages: by it agreements of one name are told apart."""
 
 
 class Plan(Word, kw_only=True):

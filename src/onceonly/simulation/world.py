@@ -231,6 +231,10 @@ class World:
         """An operator has asked by telephone, and ends every doubt of this machine."""
         self.applications[node.name].settle_doubts(Settlement(word))
 
+    def do_order(self, node: Node, *, what: str, partner: str, conversation: str) -> None:
+        """An operator resets an ordered conversation, or releases or drops what waits in it."""
+        self.applications[node.name].order(what, partner=partner, conversation=conversation)
+
     def do_stay_away(self, node: Node, *, ms: int) -> None:
         """The application reads nothing from its inbox for so long (fault A2)."""
         self.history.happen(self.timeline.now_ns, node.name, "away")

@@ -6,18 +6,21 @@ the message keeps to its agreement, or travels a route of ours.
 
 from onceonly.message.agreement import Route
 from onceonly.message.errors import ErrorCode, RemoteError
-from onceonly.message.message import Message
+from onceonly.message.message import Message, SyncReplyMode
+from onceonly.message.profile import Profile
 from onceonly.message.signals import Acknowledgment, ErrorSignal, Signal
 from onceonly.steps.agreements import AdmittedMessage
 from onceonly.steps.authority import (
+    ANSWERING,
     Caller,
     NotEntitled,
     is_entitled,
-    is_previous_hop,
+    may_bring,
     readings_by,
     speaks_of_its_exchange,
 )
 from onceonly.steps.checks import Check, Passed, unnoted
+from onceonly.steps.cpa import HEADER
 from onceonly.steps.ground import House
 from onceonly.wire.envelope import Document
 
@@ -27,8 +30,8 @@ def admit(
 ) -> AdmittedMessage | Route | None:
     """What holds for a message under its agreement, or the route that it travels.
 
-    None for a signal, whose caller is asked once more by the thing that it is about. Raises
-    `NotEntitled` and `RemoteError`.
+    None for a signal that is for us: its caller is asked once more by the thing that it is about.
+    Raises `NotEntitled` and `RemoteError`.
     """
     content = document.content
     if isinstance(content, Acknowledgment | ErrorSignal):
@@ -38,26 +41,23 @@ def admit(
     if not may_speak:
         raise NotEntitled("speaks of something else than the message that it answers")
     passed(Check.EXCHANGE)
+    route = _find_route(house, document)
+    if route is not None:
+        answered = None if caller.answered is None else caller.answered.agreement_id
+        known = None if answered is None else house.routes.find(answered)
+        if not may_bring(caller, route, known):
+            raise NotEntitled(f"does not show what route {route.id!r} asks of its callers")
+        passed(Check.CALLER)
+        return route
     if not isinstance(content, Message):
         _admit_signal(house, content, caller)
         passed(Check.CALLER)
         return None
-    route = house.routes.find_for(content)
-    if route is not None:
-        if not is_previous_hop(caller, route):
-            raise NotEntitled(f"does not show what route {route.id!r} asks of its callers")
-        passed(Check.CALLER)
-        if not document.routing:
-            raise RemoteError(
-                ErrorCode.NOT_SUPPORTED,
-                f"a message of profile {document.profile.name}, which has no RoutingHeaders, on"
-                f" route {route.id!r}; expected is profile {route.profile.name}",
-            )
-        return route
     agreement = house.agreements.find_for(content)
     if agreement is not None and not is_entitled(caller, agreement):
         raise NotEntitled(f"does not show what agreement {agreement.id!r} asks of its callers")
     passed(Check.CALLER)
+    _refuse_unanswerable(content, document.profile, caller)
     return house.agreements.admit(
         content,
         document.routing,
@@ -66,6 +66,42 @@ def admit(
         signature=document.signature,
         passed=passed,
     )
+
+
+def _refuse_unanswerable(message: Message, profile: Profile, caller: Caller) -> None:
+    """Raise `RemoteError` if the answer is wished where there is none (`ebms2.md` §14).
+
+    What came in an answer of a partner has no answer either, but its header may say what is agreed
+    for both ways.
+    """
+    is_wished = message.sync_reply_mode not in (None, SyncReplyMode.NONE)
+    has_answer = caller.answered is not None or caller.transport in ANSWERING
+    if is_wished and profile.answers_at_once and not has_answer:
+        raise RemoteError(
+            ErrorCode.INCONSISTENT,
+            f"SyncReply is there, and the message came by {caller.transport}, which has no answer;"
+            " expected is a header without it, or the message by HTTP",
+            location=f"{HEADER}SyncReply",
+        )
+
+
+def _find_route(house: House, document: Document) -> Route | None:
+    """The route that a message travels, and a signal too where it goes from party to party."""
+    content, profile = document.content, document.profile
+    if isinstance(content, Message):
+        route = house.routes.find_for(content)
+    elif profile.has_routing_headers:
+        return None
+    else:
+        route = house.routes.find_for(content.header)
+    adds_hops = route is not None and route.profile.has_routing_headers
+    if route is not None and adds_hops and not document.routing:
+        raise RemoteError(
+            ErrorCode.NOT_SUPPORTED,
+            f"a message of profile {profile.name}, which has no RoutingHeaders, on route"
+            f" {route.id!r}; expected is profile {route.profile.name}",
+        )
+    return route
 
 
 def _admit_signal(house: House, signal: Signal, caller: Caller) -> None:

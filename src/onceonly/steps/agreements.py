@@ -61,6 +61,8 @@ class AdmittedMessage(Word):
     hop: RoutingHeader | None
     """The last RoutingHeader, which says what this hop has to do (S1-40); None in a profile without
     them, where the header says it."""
+    deviation: str | None = None
+    """Where its header asks for something else than was agreed, and is obeyed."""
 
     @property
     def sequence_number(self) -> int | None:
@@ -245,7 +247,10 @@ class Agreements:
         passed(Check.SIGNATURE)
         terms = _terms_of(message, hop, agreement)
         passed(Check.TERMS)
-        admitted = AdmittedMessage(agreement, _renamed(message, agreement, terms), terms, hop)
+        renamed = _renamed(message, agreement, terms)
+        admitted = AdmittedMessage(
+            agreement, renamed, terms, hop, _find_deviation(message, agreement, terms)
+        )
         _check_number(admitted)
         passed(Check.NUMBER)
         return admitted
@@ -332,12 +337,13 @@ def _check_times(message: Message, routing: Sequence[RoutingHeader], terms: Deli
 
 def _terms_of(message: Message, hop: RoutingHeader | None, agreement: Agreement) -> DeliveryTerms:
     agreed = agreement.terms
+    # First, since a header that asks the next MSH alone does not lack an AckRequested (IR-07).
+    _check_next(message, agreement)
     semantics = _semantics_of(message, agreement)
     if not agreement.profile.header_has_parameters:
         return agreed if semantics is agreed.semantics else changed(agreed, semantics=semantics)
     _check_order(message, agreement)
     ack_requested = _ack_requested_of(message, hop) or AckRequested.NONE
-    _check_next(message, agreement)
     if ack_requested is AckRequested.SIGNED:
         _refuse_unsignable(agreement)
     if agreement.profile.has_signatures and agreement.cpa.check_header is CheckHeader.STRICT:
@@ -402,12 +408,8 @@ def _check_order(message: Message, agreement: Agreement) -> None:
     """
     terms = agreement.terms
     if message.order is None:
-        if terms.is_ordered and agreement.cpa.check_header is CheckHeader.STRICT:
-            raise RemoteError(
-                ErrorCode.INCONSISTENT,
-                "MessageOrder is missing; expected is one in every message, as was agreed",
-                location=ORDER_LOCATION.rpartition("/")[0],
-            )
+        if agreement.cpa.check_header is CheckHeader.STRICT:
+            _check_has_order(message, agreement)
         return
     if not terms.is_ordered:
         raise RemoteError(
@@ -422,6 +424,32 @@ def _check_order(message: Message, agreement: Agreement) -> None:
             " are both beside it",
             location=ORDER_LOCATION.rpartition("/")[0],
         )
+
+
+def _check_has_order(message: Message, agreement: Agreement) -> None:
+    if message.order is None and agreement.terms.is_ordered:
+        raise RemoteError(
+            ErrorCode.INCONSISTENT,
+            "MessageOrder is missing; expected is one in every message, as was agreed",
+            location=ORDER_LOCATION.rpartition("/")[0],
+        )
+
+
+def _find_deviation(message: Message, agreement: Agreement, terms: DeliveryTerms) -> str | None:
+    """What a strict agreement would have refused in the header; None if there is nothing (§6).
+
+    `terms` are those that the header came to.
+    """
+    if not agreement.profile.has_cpa or agreement.cpa.check_header is CheckHeader.STRICT:
+        return None
+    try:
+        _check_wishes(message, agreement)
+        _check_has_order(message, agreement)
+        _check_signed_wish(terms.ack_requested, agreement.terms)
+        _check_sync_reply(message, agreement, is_lenient=False)
+    except RemoteError as error:
+        return error.description
+    return None
 
 
 def _ack_requested_of(message: Message, hop: RoutingHeader | None) -> AckRequested | None:
@@ -470,11 +498,17 @@ def _wished_mode_of(message: Message, agreement: Agreement) -> SyncReplyMode:
 
     A lenient agreement lets a header ask for less, never for more.
     """
-    agreed = agreement.terms
+    is_lenient = agreement.cpa.check_header is CheckHeader.LENIENT
+    is_wished = _check_sync_reply(message, agreement, is_lenient=is_lenient)
+    return agreement.terms.sync_reply_mode if is_wished else SyncReplyMode.NONE
+
+
+def _check_sync_reply(message: Message, agreement: Agreement, *, is_lenient: bool) -> bool:
+    """Whether the header has SyncReply. Raises `RemoteError` if it may not be so."""
     is_wished = message.sync_reply_mode not in (None, SyncReplyMode.NONE)
     is_response = message.ref_to_message_id is not None
-    is_agreed = agreed.sync_reply_mode is not SyncReplyMode.NONE
-    is_less = is_agreed and agreement.cpa.check_header is CheckHeader.LENIENT
+    is_agreed = agreement.terms.sync_reply_mode is not SyncReplyMode.NONE
+    is_less = is_agreed and is_lenient
     if is_wished is not is_agreed and not (is_agreed and is_response) and not is_less:
         raise RemoteError(
             ErrorCode.INCONSISTENT,
@@ -482,7 +516,7 @@ def _wished_mode_of(message: Message, agreement: Agreement) -> SyncReplyMode:
             f" header {'with' if is_agreed else 'without'} it",
             location=f"{HEADER}SyncReply",
         )
-    return agreed.sync_reply_mode if is_wished else SyncReplyMode.NONE
+    return is_wished
 
 
 def _method_of(hop: RoutingHeader | None, agreed: DeliveryTerms) -> ReliableMessagingMethod:

@@ -57,7 +57,10 @@ def answer(txn: Transaction, ground: Ground, asked: Asked) -> Reply:
     """Decide in one transaction; the tombstone of a cancel is stored before the answer (R-08)."""
     entry = txn.find_inbound(asked.key)
     rows = [Journal(Event.INQUIRY_RECEIVED, reason=asked.inquiry.kind.value)]
-    if asked.inquiry.kind is InquiryKind.CANCEL:
+    if not asked.agreement.cpa.answers_inquiries:
+        # Whatever the id: who is told nothing shall not learn which messages are there (E2-89).
+        reply = Reply(is_accepted=False, status=MessageStatus.UNAUTHORIZED)
+    elif asked.inquiry.kind is InquiryKind.CANCEL:
         reply = _cancel(txn, ground, asked, entry, rows)
     elif asked.inquiry.kind is InquiryKind.RESPONSE:
         reply = _find_response(txn, ground.house, asked, entry)

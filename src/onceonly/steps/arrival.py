@@ -31,7 +31,7 @@ from onceonly.protocol.effects import (
 from onceonly.protocol.ordering import Taking
 from onceonly.protocol.outbound import Exposure
 from onceonly.protocol.receiving import Arrival, Case, InboundStatus, Reception
-from onceonly.steps import evidence, holding, verdicts
+from onceonly.steps import evidence, holding, mails, verdicts
 from onceonly.steps.agreements import ORDER_LOCATION, AdmittedMessage
 from onceonly.steps.authority import Caller
 from onceonly.steps.cpa import HEADER, check_valid
@@ -77,6 +77,14 @@ class Received(Word):
         return at_once and self.mode is not SyncReplyMode.NONE
 
     @property
+    def is_acknowledged_apart(self) -> bool:
+        """Whether its acknowledgement is no part of a response, whatever was agreed.
+
+        A signed one is a package of its own, so that it does not wait for the application.
+        """
+        return self.admitted.terms.ack_requested is AckRequested.SIGNED
+
+    @property
     def debt(self) -> Debt:
         """What the hand-over has to know about the message."""
         receipt = hop_back(self.admitted) if wants_receipt(self.admitted.message) else None
@@ -120,7 +128,8 @@ def store(
     stored = None if entry is None else find_response(txn, admitted.agreement, key)
     known = find_known(txn, key, entry, has_response=stored is not None)
     # If nobody waits for the response to the first copy, nobody works on it any more.
-    mode = received.mode if entry is None or is_awaited else SyncReplyMode.NONE
+    is_told_apart = received.is_acknowledged_apart or not (entry is None or is_awaited)
+    mode = SyncReplyMode.NONE if is_told_apart else received.mode
     reception = receiving.receive(
         arrival_of(received, mode),
         known,
@@ -277,10 +286,9 @@ def _keep(
         reception.case,
         reception.effects,
         response,
-        # A signed acknowledgement is a package of its own, and no part of a response.
         received.mode.has_response
         and (terms.is_acknowledged or received.is_answered_at_once)
-        and terms.ack_requested is not AckRequested.SIGNED,
+        and not received.is_acknowledged_apart,
         leaving=verdicts.respond(txn, ground, message, received.caller, received.attested),
     )
 
@@ -316,8 +324,8 @@ def _carry_out(txn: Transaction, ground: Ground, received: Received, reception: 
 
 
 def _row(ground: Ground, received: Received, effect: Journal) -> Record:
-    admitted = received.admitted
-    return ground.house.rows.with_header(
+    admitted, mail_id = received.admitted, received.caller.mail_id
+    row = ground.house.rows.with_header(
         admitted.message,
         admitted.agreement,
         Direction.IN,
@@ -326,6 +334,10 @@ def _row(ground: Ground, received: Received, effect: Journal) -> Record:
         digests=received.digests,
         ack_requested=admitted.ack_requested,
     )
+    is_named = admitted.agreement.profile.drops_repeated_mail and effect.error_code is None
+    if mail_id is None or not is_named:
+        return row
+    return changed(row, reason=mails.brought(row.reason, mail_id))
 
 
 def _is_on_its_way(txn: Snapshot, response: Stored | None) -> bool:

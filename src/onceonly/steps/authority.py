@@ -9,6 +9,7 @@ Pure: a caller is a value, and the step that decides gets it as an argument.
 """
 
 from onceonly.message.agreement import Agreement, Route
+from onceonly.message.identity import Pair
 from onceonly.message.message import Message
 from onceonly.message.signals import Acknowledgment, ErrorSignal, Report, Verdict, readings_of
 from onceonly.message.word import Word
@@ -40,6 +41,12 @@ class Caller(Word):
     """Hexadecimal SHA-256 of the certificate that it showed and that was verified."""
     answered: Answered | None = None
     """If set, the caller is the owner of the address that we called, by TLS if it is https."""
+    soap_action: str | None = None
+    """What it said in SOAPAction, without the quotes; nothing rests on it."""
+    mail_id: str | None = None
+    """The own Message-ID of the mail that brought it; whoever sent the mail made it up."""
+    hops: int = 0
+    """How many intermediaries of ours it says to be the last of (`transport.Request`)."""
 
     @property
     def awaits_an_answer(self) -> bool:
@@ -65,6 +72,18 @@ def is_entitled(caller: Caller, agreement: Agreement) -> bool:
 def is_previous_hop(caller: Caller, route: Route) -> bool:
     """Whether the caller may bring messages along the route, and ask about them."""
     return caller.answered is None and _shows(caller, route.caller_certificate, route.entrances)
+
+
+def may_bring(caller: Caller, route: Route, answered: Route | None) -> bool:
+    """Whether the caller may bring what travels along the route.
+
+    `answered` is the route of the message of others that it answers on our own connection, if it
+    does: the next hop of that one is the previous hop of the way back.
+    """
+    if answered is not None:
+        pair = answered.pair
+        return route.pair == Pair(pair.to_party, pair.from_party) and is_next_hop(caller, answered)
+    return is_previous_hop(caller, route)
 
 
 def is_next_hop(caller: Caller, route: Route) -> bool:
@@ -97,7 +116,7 @@ def speaks_of_its_exchange(caller: Caller, content: Content) -> bool:
     if isinstance(content, Acknowledgment | ErrorSignal):
         return content.header.ref_to_message_id == answered.message_id
     if isinstance(content, Message):
-        return content.ref_to_message_id == answered.message_id
+        return content.answered_id == answered.message_id
     if isinstance(content, Report):
         return content.header.ref_to_message_id == answered.message_id
     return False

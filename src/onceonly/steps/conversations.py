@@ -11,6 +11,7 @@ from onceonly.message.event import Direction
 from onceonly.message.identity import ConversationKey, MessageKey
 from onceonly.message.instant import US_PER_S
 from onceonly.message.message import Message, MessageOrder
+from onceonly.message.terms import DeliveryTerms
 from onceonly.message.word import changed
 from onceonly.protocol import ordering
 from onceonly.protocol.effects import Journal
@@ -95,6 +96,16 @@ def free_unordered(txn: Transaction, ground: Ground) -> int:
     return freed
 
 
+def _numbers_last_s(terms: DeliveryTerms) -> int:
+    """How long after a number was given the next one may follow it.
+
+    A receiver remembers the conversation for PersistDuration after a message of it came, and the
+    next message may come until its verdict.
+    """
+    waits_s = terms.verdict_after_s or 0
+    return max(terms.persist_duration_s - min(waits_s, terms.time_to_live_s or waits_s), 0)
+
+
 class Conversations:
     """The working memory of one run: each conversation is read once and written once."""
 
@@ -103,6 +114,7 @@ class Conversations:
         self._ground = ground
         self._states: dict[ConversationKey, SendingOrder] = {}
         self._changed: dict[ConversationKey, Agreement] = {}
+        self._numbered: set[ConversationKey] = set()
         self.is_changed = False
         """Whether there is something to write."""
 
@@ -158,15 +170,27 @@ class Conversations:
 
     def number_of(self, message: Message) -> MessageOrder | None:
         """The number that the message has, or gets now, if it is its turn."""
-        state = self._state(conversation_of(message))
+        conversation = conversation_of(message)
+        state = self._state(conversation)
         if state.in_turn != message.message_id:
             return None
-        return ordering.number_for(state)
+        return ordering.number_for(self._in_time(conversation, state))
+
+    def _in_time(self, conversation: ConversationKey, state: SendingOrder) -> SendingOrder:
+        """The conversation, which begins new numbers where its receiver may have forgotten them.
+
+        Nothing of it is under way or in doubt, so that a Reset jumps nothing.
+        """
+        end_at = self._txn.find_end_of_numbers(conversation)
+        is_over = end_at is not None and end_at < self._ground.now.at
+        return ordering.forgotten(state) if is_over else state
 
     def give_number(self, message: Message, agreement: Agreement) -> None:
         """The package of the message is made: its number is used."""
         conversation = conversation_of(message)
-        self._put(conversation, ordering.numbered(self._state(conversation)), agreement)
+        state = ordering.numbered(self._in_time(conversation, self._state(conversation)))
+        self._put(conversation, state, agreement)
+        self._numbered.add(conversation)
 
     def _step(
         self, conversation: ConversationKey, event: OrderEvent, agreement: Agreement
@@ -219,10 +243,13 @@ class Conversations:
     def write(self) -> None:
         """Write what changed since the last call."""
         for conversation, agreement in self._changed.items():
-            # A receiver keeps the last message for PersistDuration: as long its number counts.
-            kept_us = agreement.terms.persist_duration_s * US_PER_S
+            end_at = None
+            if conversation not in self._numbered:
+                end_at = self._txn.find_end_of_numbers(conversation)
+            if end_at is None:
+                end_at = self._ground.now.at + _numbers_last_s(agreement.terms) * US_PER_S
             state = self._states[conversation]
-            until_at = self._ground.now.at + kept_us
-            self._txn.put_sending_order(conversation, state, keep_until_at=until_at)
+            self._txn.put_sending_order(conversation, state, keep_until_at=end_at)
         self._changed.clear()
+        self._numbered.clear()
         self.is_changed = False

@@ -22,7 +22,12 @@ from onceonly.steps.known import find_known, stamp_of
 from onceonly.steps.leaving import Draft, Leaving, Released
 from onceonly.steps.routes import Passage
 from onceonly.steps.submission import room_left
-from onceonly.steps.upstream import Subject, acknowledgment_upstream, row_with_header
+from onceonly.steps.upstream import (
+    Subject,
+    acknowledgment_of_hop,
+    acknowledgment_upstream,
+    row_with_header,
+)
 from onceonly.store.contract.store import Transaction
 
 
@@ -62,7 +67,9 @@ def take(txn: Transaction, ground: Ground, passage: Passage, subject: Subject) -
 
 
 def _response(ground: Ground, subject: Subject) -> Package:
-    """Our own acknowledgement, which says who gives it (S1-50)."""
+    """Our own acknowledgement, which says who gives it (S1-50); of the hop, where that is asked."""
+    if subject.route.profile.acknowledges_on_request:
+        return acknowledgment_of_hop(ground, subject)
     element = AcknowledgmentElement(timestamp_at=ground.now.at, from_ids=ground.house.party)
     return acknowledgment_upstream(ground, subject, element=element)
 
@@ -114,7 +121,7 @@ def _arrival_of(passage: Passage) -> Arrival:
     return Arrival(
         message.message_id,
         passage.digests.payloads,
-        message.wants_ack,
+        message.wants_ack or message.wants_next_ack,
         message.timestamp_at,
         passage.previous.sequence_number,
         time_to_live_at=message.time_to_live_at,

@@ -6,6 +6,7 @@ themselves.
 """
 
 from hashlib import sha256
+from typing import Final
 
 from onceonly.message.agreement import Agreement
 from onceonly.message.event import Direction, Event
@@ -21,7 +22,7 @@ from onceonly.steps.signing import Attested, Heard, Unproven
 from onceonly.store.contract.entries import OutboundEntry
 from onceonly.store.contract.evidence import EvidenceKind, KeptEnvelope
 from onceonly.store.contract.store import Snapshot, Transaction
-from onceonly.wire.evidence import document_of, find_signer_of, references_of
+from onceonly.wire.evidence import Said, document_of, said_by
 from onceonly.wire.signature import is_evidence
 
 ENVELOPE_TYPE = 'text/xml; charset="UTF-8"'
@@ -43,40 +44,41 @@ def take_proof(
     What is no proof although one was asked for is noted, and nothing else happens.
     """
     agreement = ground.house.agreement(entry.agreement_id)
-    why = heard.why if isinstance(heard, Unproven) else None
-    if why is None and agreement.terms.ack_requested is AckRequested.SIGNED:
-        why = _find_doubt(txn, entry, agreement, element, heard)
-    if why is not None:
-        _refuse(txn, ground, entry, agreement, why)
+    if isinstance(heard, Unproven):
+        _refuse(txn, ground, entry, agreement, heard.why)
         return False
-    if isinstance(heard, Attested) and agreement.terms.ack_requested is AckRequested.SIGNED:
-        _keep_sent(txn, ground, entry, agreement, heard)
+    if agreement.terms.ack_requested is not AckRequested.SIGNED:
+        return True
+    if not isinstance(heard, Attested):
+        _refuse(txn, ground, entry, agreement, _NOT_SIGNED)
+        return False
+    said = _find_said(txn, entry, agreement)
+    if said is None or element is None or not is_evidence(said.references, element.references):
+        _refuse(txn, ground, entry, agreement, _NEVER_SENT if said is None else _OTHERS)
+        return False
+    _keep_sent(txn, ground, entry, agreement, said, heard)
     return True
 
 
-def _find_doubt(
-    snapshot: Snapshot,
-    entry: OutboundEntry,
-    agreement: Agreement,
-    element: AcknowledgmentElement | None,
-    heard: Heard,
-) -> str | None:
-    """Why the acknowledgement is no evidence, if it is none."""
-    if not isinstance(heard, Attested):
-        return "the acknowledgement has no signature; expected is a signed one, as was asked for"
+_NOT_SIGNED: Final = (
+    "the acknowledgement has no signature; expected is a signed one, as was asked for"
+)
+_NEVER_SENT: Final = "the message was never sent, so nobody can have it"
+_OTHERS: Final = (
+    "the References of the acknowledgement are not those of the message; expected is a copy of"
+    " each, and no other"
+)
+
+
+def _find_said(snapshot: Snapshot, entry: OutboundEntry, agreement: Agreement) -> Said | None:
+    """The message as it left, if it ever did."""
     try:
         package = snapshot.get_package(entry.message_id)
     except KeyError:
-        return "the message was never sent, so nobody can have it"
+        return None
     view = snapshot.find_outbound_view(entry.message_id)
     assert view is not None, f"{entry.message_id} is not stored"
-    ours = references_of(document_of(package), view.message.payloads, agreement.profile)
-    if element is None or not is_evidence(ours, element.references):
-        return (
-            "the References of the acknowledgement are not those of the message; expected is a copy"
-            " of each, and no other"
-        )
-    return None
+    return said_by(document_of(package), view.message.payloads, agreement.profile)
 
 
 def _refuse(
@@ -91,14 +93,18 @@ def _refuse(
 
 
 def _keep_sent(
-    txn: Transaction, ground: Ground, entry: OutboundEntry, agreement: Agreement, heard: Attested
+    txn: Transaction,
+    ground: Ground,
+    entry: OutboundEntry,
+    agreement: Agreement,
+    said: Said,
+    heard: Attested,
 ) -> None:
     key = MessageKey(*entry.pair, entry.message_id)
     if txn.has_evidence(key, EvidenceKind.ACKNOWLEDGMENT):
         return
-    document = document_of(txn.get_package(entry.message_id))
-    signer = find_signer_of(document)
-    txn.add_evidence(_evidence(ground, agreement, key, EvidenceKind.MESSAGE, document, signer))
+    kind = EvidenceKind.MESSAGE
+    txn.add_evidence(_evidence(ground, agreement, key, kind, said.document, said.signer))
     kind = EvidenceKind.ACKNOWLEDGMENT
     proof = _evidence(ground, agreement, key, kind, heard.document, heard.signer)
     txn.add_evidence(proof)

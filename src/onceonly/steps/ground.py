@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from hashlib import sha256
 
 from onceonly.message.agreement import Agreement, Route
+from onceonly.message.cpa import MessageIdForm
 from onceonly.message.identity import PartyId
 from onceonly.message.instant import Now
 from onceonly.message.word import Word
@@ -65,9 +66,17 @@ class Ground(Word):
     chance: str
     """Random digits that no other run has: new identifiers are made of them (I31)."""
 
-    def message_id(self, what: str) -> str:
-        """A globally unique MessageId; another one for each `what`."""
-        return new_message_id(self.now.at, self.token(what), self.house.domain)
+    def message_id(self, what: str, under: Agreement | None = None) -> str:
+        """A globally unique MessageId; another one for each `what`, as `under` wants it to look."""
+        form = MessageIdForm.DOMAIN if under is None else under.cpa.message_id_form
+        return self.message_id_as(form, what)
+
+    def message_id_as(self, form: MessageIdForm, what: str) -> str:
+        """One that looks like this."""
+        digits = self.token(what)
+        if form is MessageIdForm.UPPER_CASE_UUID:
+            return new_uuid(self.now.at, digits)
+        return new_message_id(self.now.at, digits, self.house.domain)
 
     def token(self, what: str) -> str:
         """32 hexadecimal digits, for boundaries and Content-IDs; others for each `what`."""
@@ -83,3 +92,10 @@ def new_message_id(at: int, digits: str, domain: str) -> str:
     bits after the time make the id unique, whatever the clock says.
     """
     return f"{at // 1000:012x}{digits}@{domain}"
+
+
+def new_uuid(at: int, digits: str) -> str:
+    """A UUID of version 7 in upper case: it begins with the time, too (RFC 9562 §5.7)."""
+    time, variant = f"{at // 1000:012x}", "89ab"[int(digits[3], 16) % 4]
+    parts = (time[:8], time[8:], f"7{digits[:3]}", f"{variant}{digits[4:7]}", digits[7:19])
+    return "-".join(parts).upper()

@@ -1,6 +1,7 @@
 """From the stored message to the application's inbox: the steps of a hand-over (R-02)."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
 from onceonly.message.agreement import Agreement
 from onceonly.message.digest import Digests
@@ -58,18 +59,23 @@ def hand_over(
     txn: Transaction,
     ground: Ground,
     ready: Sequence[Ready],
-    under_way: Collection[MessageKey] = (),
+    in_line: Iterable[MessageKey] = (),
 ) -> list[tuple[Debt, Sequence[Effect]]]:
     """Note how the acknowledgements left, and hand the messages over (R-02, R-12).
 
-    With what follows them in their ordered conversations (R-34); `under_way` has the messages whose
-    acknowledgement is still being sent.
+    With what follows them in their ordered conversations (R-34). `in_line`: the message of each
+    acknowledgement of the pair that is not done with, those of `ready` among them. A message that
+    was ready before the one that it waits for is handed over with that one: nobody comes to it
+    again.
     """
     done: list[tuple[Debt, Sequence[Effect]]] = []
+    left = Counter(in_line)
     for one in ready:
         effects, conversation = _hand_over(txn, ground, one)
         done.append((one.debt, effects))
+        left[one.debt.key] -= 1
         if conversation is not None:
+            under_way = [key for key, count in left.items() if count > 0]
             following = holding.hand_over_following(txn, ground, conversation, under_way)
             done += debts_of(following)
     return done
@@ -97,7 +103,8 @@ def _hand_over(
         is_in_turn=not is_ordered or holding.is_in_turn(txn, debt.key),
     )
     conversation = None
-    if HandOver() in effects and is_ordered:
+    if HandOver() in effects and debt.agreement.profile.has_order:
+        # Also where no order is agreed any more: its place must not be left for later messages.
         effects = _with_number(txn, debt.key, effects)
         conversation = holding.hand_over(txn, ground, debt.key)
     elif HandOver() in effects:

@@ -158,7 +158,7 @@ def release(
     conversation: ConversationKey,
     under_way: Collection[MessageKey],
     *,
-    actor: str,
+    actor: str | None,
     reason: str,
 ) -> list[Followed]:
     """Jump the gap on an operator's word, and hand over what waits right after it.
@@ -175,6 +175,29 @@ def release(
     row = Journal(Event.RELEASED, actor=actor, reason=reason)
     _note(txn, ground, held[: len(taking.released)], row)
     return hand_over_following(txn, ground, conversation, under_way)
+
+
+def free_unordered(
+    txn: Transaction, ground: Ground, under_way: Collection[MessageKey]
+) -> list[Followed]:
+    """Hand over what waits after a gap under an agreement that has no order any more.
+
+    Called when the configuration may be another one, until it returns nothing; one gap in a step.
+    """
+    for view in txn.list_gaps(HELD_READ_MAX):
+        (first, *_) = _held(txn, view.conversation, view.state)
+        entry = txn.find_inbound(first.key)
+        agreement = None if entry is None else ground.house.agreements.find(entry.agreement_id)
+        if agreement is None or agreement.terms.is_ordered:
+            continue
+        done = release(txn, ground, view.conversation, under_way, actor=None, reason=_UNORDERED)
+        while more := hand_over_following(txn, ground, view.conversation, under_way):
+            done += more
+        return done
+    return []
+
+
+_UNORDERED = "no order is agreed any more"
 
 
 def drop(

@@ -5,6 +5,7 @@ transport took it, or all its retries are used up, or there is a newer notice ab
 """
 
 from onceonly.message.agreement import Agreement
+from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.event import Direction, Event
 from onceonly.message.profile import Profile
 from onceonly.message.terms import DeliveryTerms
@@ -25,6 +26,25 @@ partner takes."""
 def are_sent(profile: Profile, terms: DeliveryTerms) -> bool:
     """Whether notices go over the network at all: never under strict release."""
     return terms.notifies_failures and not terms.strict_release and profile.has_failure_notices
+
+
+def tells_refusals(profile: Profile, terms: DeliveryTerms) -> bool:
+    """Whether the From Party hears that our application refused what was acknowledged.
+
+    In a profile with a CPA it is an error message of its own, which has to be agreed (`ebms2.md`
+    §7); in the others it is a DeliveryFailure notice like all others.
+    """
+    if profile.has_cpa:
+        return terms.reports_refusals and not terms.strict_release
+    return are_sent(profile, terms)
+
+
+def code_of(house: House, notice: OwedNotice) -> ErrorCode:
+    """What the notice says: of the To Party, a certain one is the refusal of its application."""
+    agreement = house.agreements.find_ours(notice.agreement_id)
+    is_told = agreement is not None and agreement.terms.reports_refusals
+    is_refusal = is_told and notice.severity is Severity.ERROR
+    return ErrorCode.UNKNOWN if is_refusal else ErrorCode.DELIVERY_FAILURE
 
 
 def agreement_of(snapshot: Snapshot, house: House, notice: OwedNotice) -> Agreement | None:

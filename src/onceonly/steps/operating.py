@@ -13,7 +13,7 @@ from onceonly.protocol import pairing, settling
 from onceonly.protocol.events import Cancelled, Settled, Settlement
 from onceonly.protocol.ordering import OrderStatus, ResetRequested, SendingOrder
 from onceonly.protocol.recovering import CancelWanted, StatusWanted
-from onceonly.protocol.sending import Exposure, OutboundStatus
+from onceonly.protocol.sending import Exposure, OutboundStatus, can_be_sent_again, was_parked
 from onceonly.steps.again import (
     check_way_on,
     goes_again_itself,
@@ -197,6 +197,8 @@ def take_up(txn: Transaction, ground: Ground, message_id: str, reason: str) -> S
         _check_agreed(ground, _found(txn, message_id), "NotResendable")
     if view is not None and view.resent_as is not None:
         raise LocalError("NotParked", f"its content was sent again already, as {view.resent_as}")
+    if view is not None:
+        _check_goes_on(ground, _found(txn, message_id))
     return [TakeUpWork(message_id, reason)]
 
 
@@ -246,6 +248,22 @@ def _check_can_be_asked(ground: Ground, entry: OutboundEntry) -> None:
             "NotCancellable",
             f"a copy of it has left, and in {profile.name} nobody can be asked to cancel a message;"
             " ask the partner's people",
+        )
+
+
+def _check_goes_on(ground: Ground, entry: OutboundEntry) -> None:
+    """What can neither be sent as it is nor be cancelled waits for a person's word (R-49).
+
+    A copy of it may have left, and its time is over. Raises `LocalError` (NotResendable).
+    """
+    profile = ground.house.agreement(entry.agreement_id).profile
+    goes_on = can_be_sent_again(entry.state, ground.now) or was_parked(entry.state)
+    if not (goes_on or profile.has_cancels):
+        raise LocalError(
+            "NotResendable",
+            f"a copy of it may have left, its time is over, and in {profile.name} nobody can be"
+            " asked to cancel a message; ask the partner's people whether they have it, and settle"
+            " it by their word",
         )
 
 

@@ -13,7 +13,7 @@ from onceonly.protocol.keeping import may_follow, report_processing
 from onceonly.protocol.receiving import InboundStatus, ProcessingState
 from onceonly.steps.ground import Ground
 from onceonly.steps.leaving import Leaving
-from onceonly.steps.notices import are_sent
+from onceonly.steps.notices import tells_refusals
 from onceonly.store.contract.entries import InboxItem, InboxStanding, OwedNotice
 from onceonly.store.contract.store import Snapshot, Transaction
 
@@ -182,7 +182,7 @@ def _reported(standing: InboxStanding, processing: ProcessingState) -> tuple[Jou
 
 def _notice(ground: Ground, message: Message, reason: str) -> OwedNotice | None:
     agreement = agreement_of(ground, message)
-    if not message.wants_ack or not are_sent(agreement.profile, agreement.terms):
+    if not message.wants_ack or not tells_refusals(agreement.profile, agreement.terms):
         return None
     return OwedNotice(
         message.key,

@@ -61,7 +61,8 @@ class Recoveries:
             self._changed.add(message_id)
 
     def _ask(self, message_id: str, kind: InquiryKind, agreement: Agreement) -> str:
-        inquiry_id = self._ground.message_id(f"{kind.value} {message_id} {len(self.questions)}")
+        what = f"{kind.value} {message_id} {len(self.questions)}"
+        inquiry_id = self._ground.message_id(what, agreement)
         conversation_id = conversation_of(self._txn, message_id)
         self.questions.append(
             Question(inquiry_id, kind, agreement, Asker.RECOVERY, message_id, conversation_id)

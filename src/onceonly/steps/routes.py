@@ -8,9 +8,10 @@ signal came from. Every address comes from the route, never from the message (R-
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from onceonly.message.agreement import Agreement, Route
+from onceonly.message.cpa import AckActor, CpaTerms
 from onceonly.message.digest import Digests
 from onceonly.message.errors import ErrorCode, RemoteError
-from onceonly.message.identity import PartyId
+from onceonly.message.identity import Pair, PartyId
 from onceonly.message.message import (
     AckRequested,
     Message,
@@ -24,6 +25,7 @@ from onceonly.message.signals import SignalHeader
 from onceonly.message.terms import Intermediary
 from onceonly.message.word import Word
 from onceonly.steps.authority import Caller, is_next_hop, is_previous_hop
+from onceonly.steps.cpa import HEADER
 from onceonly.store.contract.entries import StoredPayload
 
 
@@ -55,6 +57,10 @@ class Routes:
     def __init__(self, routes: Iterable[Route], *, our_uris: Collection[str]) -> None:
         self._by_id = {route.id: route for route in routes}
         self._our_uris = frozenset(our_uris)
+        self.pass_as_it_came = any(
+            not route.profile.has_routing_headers for route in self._by_id.values()
+        )
+        """Whether there is a route on which packages pass byte for byte."""
 
     def __iter__(self) -> Iterator[Route]:
         return iter(self._by_id.values())
@@ -63,11 +69,15 @@ class Routes:
         """The route of this name."""
         return self._by_id.get(route_id)
 
-    def find_for(self, message: Message) -> Route | None:
-        """The route between the message's parties, for its agreement or for any."""
+    def find_for(self, message: Message | SignalHeader) -> Route | None:
+        """The route between the message's parties, for its agreement or for any.
+
+        Signals travel so in a profile without RoutingHeaders only; in the others they go from one
+        MSH to the next.
+        """
         for route in self:
             if (
-                route.agreement_id in (None, message.agreement_id)
+                _may_name(route, message.agreement_id)
                 and set(message.from_ids) <= set(route.from_ids)
                 and set(message.to_ids) <= set(route.to_ids)
             ):
@@ -94,6 +104,11 @@ class Routes:
             and is_next_hop(caller, route)
         ]
 
+    def find_back(self, route: Route) -> list[Route]:
+        """The routes of the other direction between the parties of this one."""
+        back = Pair(route.pair.to_party, route.pair.from_party)
+        return [one for one in self if one.pair == back]
+
     def find_from(self, header: SignalHeader, profile: Profile, caller: Caller) -> Route | None:
         """The route whose previous hop the caller is, by its names and by what it shows."""
         names = set(map(str, header.from_ids))
@@ -108,6 +123,42 @@ class Routes:
                 return route
         return None
 
+    def hop_of(self, route: Route, message: Message) -> RoutingHeader:
+        """The hop that brought a message whose header says nothing of it: as the route has it.
+
+        `ack_requested` is what the next MSH, which we are, is asked for.
+        """
+        return RoutingHeader(
+            sender_uri=route.sender_uri,
+            receiver_uri=route.receiver_uri,
+            error_uri=None,
+            timestamp_at=message.timestamp_at,
+            ack_requested=message.next_ack_requested,
+        )
+
+    def check_passing(self, route: Route, profile: Profile, hops: int) -> None:
+        """Raise `RemoteError` if a package that names no hops must not go on along `route`.
+
+        `hops` counts those that it has made, as far as intermediaries of ours say it.
+        """
+        _check_profile(route, profile)
+        if hops >= route.hops_max:
+            raise RemoteError(
+                ErrorCode.INCONSISTENT,
+                f"the message has made {hops} hops, of {route.hops_max} at most: a loop, or"
+                " hops_max is too low",
+            )
+
+    def check_asked(self, route: Route, message: Message) -> None:
+        """Raise `RemoteError` for what an intermediary is asked and cannot do (`ebms-2.0`)."""
+        if message.next_ack_requested is AckRequested.SIGNED:
+            raise RemoteError(
+                ErrorCode.NOT_SUPPORTED,
+                f"a signed acknowledgement of the next MSH is asked for, and route {route.id!r} has"
+                " no key; expected is AckRequested of the next MSH with signed false",
+                location=f"{HEADER}AckRequested/@eb:signed",
+            )
+
     def check(
         self,
         route: Route,
@@ -117,12 +168,7 @@ class Routes:
     ) -> None:
         """Raise `RemoteError` if the message must not go on along `route`; ignores its payloads."""
         previous = routing[-1]
-        if profile is not route.profile:
-            raise RemoteError(
-                ErrorCode.INCONSISTENT,
-                f"a message of profile {profile.name} on route {route.id!r}, "
-                f"which is of profile {route.profile.name}",
-            )
+        _check_profile(route, profile)
         if previous.receiver_uri not in self._our_uris:
             raise RemoteError(
                 ErrorCode.VALUE_NOT_RECOGNIZED,
@@ -148,6 +194,15 @@ class Routes:
             )
 
 
+def _check_profile(route: Route, profile: Profile) -> None:
+    if profile is not route.profile:
+        raise RemoteError(
+            ErrorCode.INCONSISTENT,
+            f"a message of profile {profile.name} on route {route.id!r}, "
+            f"which is of profile {route.profile.name}",
+        )
+
+
 def _may_name(route: Route, agreement_id: str) -> bool:
     """Whether the route is open for messages of the agreement; a signal may name none."""
     return not agreement_id or route.agreement_id in (None, agreement_id)
@@ -156,12 +211,15 @@ def _may_name(route: Route, agreement_id: str) -> bool:
 def is_accepted(route: Route, message: Message, previous: RoutingHeader) -> bool:
     """Whether we take over the delivery: it is agreed, and ackRequested asks for it (S1-48).
 
+    Not of a message whose sender holds the connection for the To Party's answer (SyncReply).
     Raises `RemoteError` (NotSupported) if a signed acknowledgement of ours is asked for.
     """
     method = previous.reliable_messaging_method or route.terms.method
+    is_held = message.sync_reply_mode not in (None, SyncReplyMode.NONE)
     if (
         route.intermediary is not Intermediary.ACCEPT
-        or not message.wants_ack
+        or not (message.wants_ack or message.wants_next_ack)
+        or is_held
         or method is not ReliableMessagingMethod.EBXML
     ):
         return False
@@ -171,7 +229,13 @@ def is_accepted(route: Route, message: Message, previous: RoutingHeader) -> bool
 
 
 def as_agreement(route: Route) -> Agreement:
-    """The route as the sending machine sees it: we send what the From Party wrote."""
+    """The route as the sending machine sees it: we send what the From Party wrote.
+
+    Where a header says whose acknowledgement it asks for, that of the next MSH ends the delivery.
+    """
+    cpa = CpaTerms()
+    if route.profile.acknowledges_on_request:
+        cpa = CpaTerms(ack_actor=AckActor.NEXT_MSH)
     return Agreement(
         id=route.id,
         profile=route.profile,
@@ -183,6 +247,7 @@ def as_agreement(route: Route) -> Agreement:
         terms=route.terms,
         caller_certificate=route.next_hop_certificate or route.caller_certificate,
         entrances=route.entrances,
+        cpa=cpa,
         is_route=True,
     )
 

@@ -7,7 +7,8 @@ and so does every signal of a profile without RoutingHeaders.
 """
 
 from onceonly.message.agreement import Agreement
-from onceonly.message.errors import ErrorCode, RemoteError
+from onceonly.message.cpa import MessageIdForm
+from onceonly.message.errors import RemoteError
 from onceonly.message.event import Event
 from onceonly.message.identity import MessageKey, PartyId, is_uri
 from onceonly.message.message import (
@@ -34,6 +35,7 @@ from onceonly.protocol.effects import Answer, AnswerUpstream, Journal
 from onceonly.protocol.events import Transmission
 from onceonly.steps.agreements import AdmittedMessage
 from onceonly.steps.ground import Ground, House
+from onceonly.steps.notices import code_of
 from onceonly.steps.signing import signing_of, signs
 from onceonly.store.contract.entries import OwedNotice
 from onceonly.wire.envelope import About, boundary_for, encode
@@ -56,6 +58,7 @@ class Hop(Word):
     signing: SigningTerms = SigningTerms()
     our_role: str | None = None
     their_role: str | None = None
+    id_form: MessageIdForm = MessageIdForm.DOMAIN
 
 
 def hop_back(admitted: AdmittedMessage) -> Hop:
@@ -70,7 +73,7 @@ def hop_back(admitted: AdmittedMessage) -> Hop:
         message.to_ids,
         message.from_ids,
         admitted.agreement.signing,
-        *_roles_of(admitted.agreement),
+        *_words_of(admitted.agreement),
     )
 
 
@@ -85,14 +88,15 @@ def hop_to(house: House, agreement: Agreement, conversation_id: str) -> Hop:
         agreement.our_ids,
         agreement.their_ids,
         agreement.signing,
-        *_roles_of(agreement),
+        *_words_of(agreement),
     )
 
 
-def _roles_of(agreement: Agreement) -> tuple[str | None, str | None]:
-    """Ours and the partner's, if signals are to say them."""
+def _words_of(agreement: Agreement) -> tuple[str | None, str | None, MessageIdForm]:
+    """Ours and the partner's, if signals are to say them, and how their ids look."""
     cpa = agreement.cpa
-    return (cpa.role, cpa.partner_role) if cpa.has_roles_on_signals else (None, None)
+    ours, theirs = (cpa.role, cpa.partner_role) if cpa.has_roles_on_signals else (None, None)
+    return ours, theirs, cpa.message_id_form
 
 
 def hop_of_rejection(house: House, about: About, agreement: Agreement) -> Hop:
@@ -108,7 +112,7 @@ def hop_of_rejection(house: House, about: About, agreement: Agreement) -> Hop:
         agreement.our_ids,
         about.from_ids if _is_partner(about, agreement) else agreement.their_ids,
         agreement.signing,
-        *_roles_of(agreement),
+        *_words_of(agreement),
     )
 
 
@@ -177,10 +181,10 @@ def error(ground: Ground, hop: Hop, message_id: str, answer: Answer) -> Package:
 
 
 def failure_notice(ground: Ground, notice: OwedNotice, agreement: Agreement) -> Package:
-    """A DeliveryFailure notice from us to the From Party, encoded (S1-53 to S1-56)."""
+    """A notice from us to the From Party, encoded (S1-53 to S1-56); mostly a DeliveryFailure."""
     hop = hop_to(ground.house, agreement, notice.conversation_id)
     header = SignalHeader(
-        message_id=ground.message_id(f"notice {notice.key.message_id}"),
+        message_id=ground.message_id(f"notice {notice.key.message_id}", agreement),
         from_ids=agreement.our_ids,
         to_ids=agreement.their_ids,
         agreement_id=hop.agreement_id,
@@ -191,7 +195,7 @@ def failure_notice(ground: Ground, notice: OwedNotice, agreement: Agreement) -> 
         to_role=hop.their_role,
     )
     entry = ErrorEntry(
-        code=ErrorCode.DELIVERY_FAILURE, severity=notice.severity, description=notice.reason
+        code=code_of(ground.house, notice), severity=notice.severity, description=notice.reason
     )
     return encoded(ground, ErrorSignal(header, (entry,), notice.semantics.on_wire), hop)
 
@@ -202,7 +206,7 @@ def signal_header(
     """A Header from MSH to MSH, under a fresh MessageId unless it has one."""
     is_hop = hop.profile.has_routing_headers
     return SignalHeader(
-        message_id=message_id or ground.message_id(f"signal {ref_to_message_id}"),
+        message_id=message_id or ground.message_id_as(hop.id_form, f"signal {ref_to_message_id}"),
         from_ids=(PartyId(hop.our_uri),) if is_hop else hop.our_ids,
         to_ids=(PartyId(hop.their_uri),) if is_hop else hop.their_ids,
         agreement_id=hop.agreement_id,

@@ -18,7 +18,13 @@ from onceonly.steps.checks import SignatureCheck, unnoted
 from onceonly.wire.document import Content, Envelope
 from onceonly.wire.evidence import forms_in
 from onceonly.wire.proof import check_digests, check_value
-from onceonly.wire.signature import EnvelopeSigning, Signature, Signer, UnreadableSignature
+from onceonly.wire.signature import (
+    EnvelopeSigning,
+    Signature,
+    Signer,
+    UnreadableSignature,
+    transformed,
+)
 
 
 class SigningIdentity(Word, kw_only=True):
@@ -59,6 +65,7 @@ class Attested(Word, kw_only=True):
     """What an acknowledgement copies of it."""
     document: bytes
     """The signed envelope, as it came."""
+    rests_on_sha1: bool = False
 
 
 # --- What we sign -------------------------------------------------------------------------------
@@ -144,6 +151,16 @@ def refuse_unsigned(found: Found, content: Content, terms: SigningTerms) -> None
             raise SignatureRefused("there is no signature; expected is one, which was agreed")
     elif isinstance(found, UnreadableSignature) and _is_looked_at(terms):
         raise SignatureRefused(found.reason, code=found.code)
+    elif isinstance(found, Signature) and _is_looked_at(terms):
+        _refuse_transformed(found, terms)
+
+
+def _refuse_transformed(found: Signature, terms: SigningTerms) -> None:
+    """Raise `SignatureRefused` for a payload in canonical form where that was not agreed (§9.3)."""
+    if found.transforms_parts and not terms.accepts_part_transforms:
+        uri = next(one.uri for one in found.payloads if one.form is not None)
+        expected = "a digest over its bytes, or xml_part_transforms in the agreement"
+        raise SignatureRefused(transformed(uri, expected).description, code=ErrorCode.NOT_SUPPORTED)
 
 
 def requires(terms: SigningTerms, content: Content) -> bool:
@@ -204,7 +221,10 @@ def attest(
         )
     passed(SignatureCheck.VALIDITY)
     return Attested(
-        signer=signer.fingerprint, references=forms.references, document=envelope.header
+        signer=signer.fingerprint,
+        references=forms.references,
+        document=envelope.header,
+        rests_on_sha1=signature.uses_sha1,
     )
 
 

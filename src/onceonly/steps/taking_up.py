@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from onceonly.message.word import Word
 from onceonly.protocol import recovering
 from onceonly.protocol.events import Parked, Restarted, TimePassed
 from onceonly.protocol.sending import Exposure
@@ -15,12 +16,36 @@ OVERDUE_BATCH = 200
 """Most messages in one step of a sweep, so that a step stays short while a backlog expires."""
 
 
-def left_under_way(snapshot: Snapshot) -> list[Work]:
-    """Messages that a stop or a crash left in flight or unanswered, and the queues of pairs."""
+class UnderWay(Word):
+    """What is under way at one instant, by MessageId."""
+
+    messages: frozenset[str]
+    recoveries: frozenset[str]
+
+
+def under_way(snapshot: Snapshot) -> UnderWay:
+    """What a stop or a crash left in flight or unanswered; asked before the first package."""
+    return UnderWay(
+        frozenset(entry.message_id for entry in snapshot.list_in_flight()),
+        frozenset(snapshot.list_recovering()),
+    )
+
+
+def left_under_way(snapshot: Snapshot, left: UnderWay) -> list[Work]:
+    """What of `left` is still under way, and the queues of pairs.
+
+    What this process has begun itself goes on by itself: an acknowledgement that comes while it
+    starts lets the next message go.
+    """
+    flying = (entry.message_id for entry in snapshot.list_in_flight())
     return [
-        *(MessageWork(entry.message_id, Restarted()) for entry in snapshot.list_in_flight()),
+        *(MessageWork(one, Restarted()) for one in flying if one in left.messages),
         *queues(snapshot),
-        *(RecoveryWork(message_id, Restarted()) for message_id in snapshot.list_recovering()),
+        *(
+            RecoveryWork(one, Restarted())
+            for one in snapshot.list_recovering()
+            if one in left.recoveries
+        ),
     ]
 
 

@@ -13,7 +13,7 @@ from onceonly.message.message import AcknowledgmentElement, AckRequested, Messag
 from onceonly.message.signals import Acknowledgment, ErrorSignal, SignalHeader
 from onceonly.message.word import Word, changed
 from onceonly.protocol import relaying, schedule
-from onceonly.protocol.effects import Effect, Journal, OpenIncident
+from onceonly.protocol.effects import AnswerUpstream, Effect, Journal, OpenIncident
 from onceonly.protocol.events import AckReceived
 from onceonly.protocol.relaying import Arrived, RelayingEvent, TakenUp, Transit, TransitStatus
 from onceonly.steps.authority import Caller, is_next_hop
@@ -53,7 +53,9 @@ def arrive(txn: Transaction, ground: Ground, passage: Passage) -> Heard:
         keep_until_at = schedule.forgettable_at(now.at, now, route.terms)
         txn.add_transit(entry, passage.package, passage.payloads, keep_until_at=keep_until_at)
     else:
-        entry = changed(known, state=after)
+        # What its bytes do not say, only this copy's way says: it may have come round a loop.
+        hop = known.hop if route.profile.has_routing_headers else passage.hop
+        entry = changed(known, state=after, hop=hop)
         txn.put_transit(entry)
     subject = subject_of(ground.house, entry)
     txn.append(
@@ -73,7 +75,10 @@ def hear(
     if signal.is_receipt:
         _note(txn, ground, entry, [Journal(Event.RECEIPT_RECEIVED)])
         return Heard(entry, ())
-    return advance(txn, ground, entry, [AckReceived()])
+    events = [AckReceived(is_of_hop=True)] if signal.next_element is not None else []
+    if signal.element is not None or not events:
+        events.append(AckReceived())
+    return advance(txn, ground, entry, events)
 
 
 def hear_response(txn: Transaction, ground: Ground, response: Message, caller: Caller) -> None:
@@ -114,11 +119,14 @@ def advance(
     txn: Transaction, ground: Ground, entry: TransitEntry, events: Sequence[RelayingEvent]
 ) -> Heard:
     """Run the machine of the message, and write its new state and its rows."""
-    state = entry.state
+    state, route = entry.state, subject_of(ground.house, entry).route
     effects: list[Effect] = []
     for event in events:
-        state, more = relaying.step(state, event, subject_of(ground.house, entry).route.terms)
+        state, more = relaying.step(state, event, route.terms)
         effects += more
+    if not route.profile.has_transient_errors:
+        # There is no word for "come again", and the previous hop does so by its timer.
+        effects = [one for one in effects if not _asks_for_a_pause(one)]
     if state != entry.state:
         if entry.state.status is TransitStatus.REFUSED:
             # If it was parked, it goes on now, and its incident is over (R-43).
@@ -128,6 +136,10 @@ def advance(
         txn.put_transit(entry)
     _note(txn, ground, entry, effects)
     return Heard(entry, effects)
+
+
+def _asks_for_a_pause(effect: Effect) -> bool:
+    return isinstance(effect, AnswerUpstream) and effect.code is ErrorCode.TRANSIENT_ERROR
 
 
 def find_heard_of(

@@ -3,7 +3,7 @@
 from onceonly.message.agreement import Agreement, Route
 from onceonly.message.cpa import AckActor
 from onceonly.message.message import AckRequested, Message, MessageOrder, RoutingHeader
-from onceonly.message.package import Package
+from onceonly.message.package import HOPS_HEADER, Package
 from onceonly.message.profile import Profile
 from onceonly.message.word import changed
 from onceonly.steps.cpa import called_on_wire
@@ -98,13 +98,29 @@ def message_headers(snapshot: Snapshot, agreement: Agreement, message_id: str) -
     return _headers(agreement.profile, agreement.cpa.soap_action, message.service, message.action)
 
 
-def _headers(profile: Profile, agreed: str | None, service: str, action: str) -> Headers:
-    if profile.soap_action is None:
+def soap_action_of(agreement: Agreement, service: str, action: str) -> str | None:
+    """What SOAPAction says with such a message, without its quotes; None where there is none."""
+    return _soap_action(agreement.profile, agreement.cpa.soap_action, service, action)
+
+
+def passing_headers(whose: Route, hops: int) -> Headers:
+    """The headers of a package of others that passes, on its hop of that number."""
+    if whose.profile.has_routing_headers:
         return ()
-    said = profile.soap_action if agreed is None else agreed
-    value = said.replace("{service}", service).replace("{action}", action)
+    return (*_headers(whose.profile, None, "", ""), (HOPS_HEADER, str(hops)))
+
+
+def _headers(profile: Profile, agreed: str | None, service: str, action: str) -> Headers:
+    value = _soap_action(profile, agreed, service, action)
     # In quotes by the binding (`wire.md` B12); a quote inside would end it.
-    return (("SOAPAction", f'"{value}"'),)
+    return () if value is None else (("SOAPAction", f'"{value}"'),)
+
+
+def _soap_action(profile: Profile, agreed: str | None, service: str, action: str) -> str | None:
+    if profile.soap_action is None:
+        return None
+    said = profile.soap_action if agreed is None else agreed
+    return said.replace("{service}", service).replace("{action}", action)
 
 
 def signal_endpoint_of(agreement: Agreement) -> str:

@@ -58,6 +58,7 @@ from onceonly.protocol.sending import Exposure, OutboundStatus
 from onceonly.steps import evidence
 from onceonly.steps.again import resend, was_resent
 from onceonly.steps.conversations import Conversations, is_ordered, order_news
+from onceonly.steps.cpa import called_on_wire
 from onceonly.steps.follow_ups import queued, told_by_message
 from onceonly.steps.ground import Ground
 from onceonly.steps.leaving import Asker, Departure, Draft, Leaving, Question
@@ -287,7 +288,7 @@ class Turn:
     def _ping_before(self, entry: OutboundEntry, agreement: Agreement, effect: Inquire) -> Question:
         """The Ping before a message (level 2); its conversation lets a trace show both together."""
         conversation_id = conversation_of(self._txn, entry.message_id)
-        inquiry_id = self._ground.message_id(f"ping {entry.message_id}")
+        inquiry_id = self._ground.message_id(f"ping {entry.message_id}", agreement)
         return Question(
             inquiry_id, effect.kind, agreement, Asker.MESSAGE, entry.message_id, conversation_id
         )
@@ -402,7 +403,7 @@ class Turn:
         """Send the content as a new message; whoever asked has checked that it may be (R-41)."""
         entry = self._entry(work.message_id)
         agreement = self._house.agreement(entry.agreement_id)
-        message_id = self._ground.message_id(f"again {entry.message_id}")
+        message_id = self._ground.message_id(f"again {entry.message_id}", agreement)
         self._txn.resolve_parked(Role.SENDER, entry.pair, entry.message_id, at=self._now.at)
         row = Journal(Event.RESENT, reason=f"as {message_id}: {work.reason}")
         self._note(entry, agreement, row)
@@ -411,7 +412,7 @@ class Turn:
     def _send_new_version(self, entry: OutboundEntry, agreement: Agreement) -> list[Work]:
         if was_resent(self._txn, entry):
             return []
-        message_id = self._ground.message_id(f"again {entry.message_id}")
+        message_id = self._ground.message_id(f"again {entry.message_id}", agreement)
         self._recoveries.replace(entry.message_id, message_id)
         reason = f"new version of {entry.message_id}"
         return self._submit_again(entry, agreement, message_id, reason)
@@ -423,7 +424,8 @@ class Turn:
         assert view is not None, f"{entry.message_id} is not stored"
         payloads = self._txn.list_payloads(entry.message_id)
         message, state = new_version(view.message, message_id, agreement, self._now)
-        digests = Digests(view.digest, header_digest(message, agreement.profile))
+        said = called_on_wire(message, agreement)
+        digests = Digests(view.digest, header_digest(said, agreement.profile))
         self._txn.add_outbound(
             message,
             state,

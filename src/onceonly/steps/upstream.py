@@ -10,7 +10,7 @@ from onceonly.message.agreement import Route
 from onceonly.message.errors import ErrorCode
 from onceonly.message.event import Direction
 from onceonly.message.identity import MessageKey, PartyId
-from onceonly.message.message import AcknowledgmentElement, DeliverySemantics
+from onceonly.message.message import AcknowledgmentElement, Actor, DeliverySemantics
 from onceonly.message.package import Package
 from onceonly.message.signals import PLAIN_ACK, Acknowledgment, AckStatus, ErrorSignal
 from onceonly.message.word import Word, changed
@@ -42,6 +42,31 @@ def hop_upstream(house: House, subject: Subject) -> Hop:
         subject.route.profile,
         subject.agreement_id,
         subject.conversation_id,
+        # Without RoutingHeaders the parties are named: we by our URI, as whoever found it out.
+        (PartyId(house.uri),),
+        subject.route.from_ids,
+    )
+
+
+def acknowledgment_of_hop(ground: Ground, subject: Subject) -> Package:
+    """Our acknowledgement of one hop, encoded (`ebms-2.0`, actor nextMSH).
+
+    Its header names the parties of the message, swapped, as that of the To Party does: the CPA of
+    the previous hop knows no others. The element says who acknowledges.
+    """
+    hop = changed(hop_upstream(ground.house, subject), our_ids=subject.route.to_ids)
+    header = signal_header(ground, hop, subject.key.message_id)
+    element = element_of_hop(ground, subject.key.message_id)
+    return encoded(ground, Acknowledgment(header, next_element=element), hop)
+
+
+def element_of_hop(ground: Ground, message_id: str) -> AcknowledgmentElement:
+    """The same as a block for a document that passes."""
+    return AcknowledgmentElement(
+        timestamp_at=ground.now.at,
+        from_ids=ground.house.party,
+        actor=Actor.NEXT_MSH,
+        ref_to_message_id=message_id,
     )
 
 

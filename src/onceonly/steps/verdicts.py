@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from onceonly.journal.record import Record
 from onceonly.message.agreement import Agreement
 from onceonly.message.cpa import AckActor
+from onceonly.message.errors import ErrorCode
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey, Pair, PartyId
 from onceonly.message.message import Message
@@ -113,14 +114,20 @@ def respond(
     A business response shows that the request arrived (seed 001 §1.3.3 (8b); in `rm-2000` only the
     acknowledgement does) and ends the wait for it (level 5). None if it answers no message of ours.
     """
-    if message.ref_to_message_id is None:
+    about = message.answered_id
+    if about is None:
         return None
-    entry = txn.find_outbound(message.ref_to_message_id)
+    _note_stray(txn, ground, message, about)
+    entry = txn.find_outbound(about)
     if entry is None or message.pair != Pair(entry.pair.to_party, entry.pair.from_party):
-        return None  # It is carried for others, or answers a message that we carry for others.
+        # It is carried for others, or answers a message that we carry for others.
+        _note_orphan(txn, ground, message, about)
+        return None
     agreement = ground.house.agreements.find(entry.agreement_id)
     if agreement is None or not is_entitled(caller, agreement):
-        return None  # It came under another agreement than the message that it answers (R-44).
+        # It came under another agreement than the message that it answers (R-44).
+        _note_orphan(txn, ground, message, about)
+        return None
     if message.agreement_id != agreement.id:
         heard = heard_across(agreement.signing, message, heard)
         if isinstance(heard, Unproven) and not _carries_acknowledgment(message):
@@ -135,7 +142,8 @@ def respond(
         detail = f"on the business response {message.message_id}"
         work.append(MessageWork(entry.message_id, AckReceived(detail, is_from_to_party=True)))
     is_believed = not isinstance(heard, Unproven)
-    if agreement.terms.recovery.response_within_s is not None and is_believed:
+    is_response = message.ref_to_message_id is not None
+    if agreement.terms.recovery.response_within_s is not None and is_believed and is_response:
         work.append(RecoveryWork(entry.message_id, recovering.ResponseReceived()))
     return sending.run(txn, ground, work, entry=entry) if work else None
 
@@ -143,7 +151,45 @@ def respond(
 def _carries_acknowledgment(message: Message) -> bool:
     """Whether the message acknowledges the one that it answers, by an element of its own."""
     element = message.acknowledgment
-    return element is not None and element.ref_to_message_id in ("", message.ref_to_message_id)
+    return element is not None and element.ref_to_message_id in ("", message.answered_id)
+
+
+def _note_orphan(txn: Transaction, ground: Ground, message: Message, about: str) -> None:
+    """An Acknowledgment on a message that is stored, about `about`: it changes nothing (R-20).
+
+    If that is a message of ours, somebody spoke for another (attack S3).
+    """
+    element = message.acknowledgment
+    if element is None or element.ref_to_message_id != about:
+        return
+    row = changed(
+        ground.house.rows.about_gateway(
+            Event.ORPHAN_ACK_RECEIVED, ground.now, f"{ORPHAN}, on {message.message_id}"
+        ),
+        direction=Direction.OUT,
+        message_id=about,
+        agreement_id=ground.house.agreement(message.agreement_id).name_on_wire,
+    )
+    txn.append((row,))
+    if is_ours(txn, ground.house, about):
+        alarm = changed(
+            row,
+            event=Event.SECURITY_EVENT,
+            error_code=ErrorCode.SECURITY_FAILURE.value,
+            reason=f"about a message of ours: {row.reason}",
+        )
+        txn.append((alarm,))
+
+
+def _note_stray(txn: Transaction, ground: Ground, message: Message, about: str) -> None:
+    """An Acknowledgment of another message than the one that its message answers (§7: orphan)."""
+    element = message.acknowledgment
+    if element is not None and element.ref_to_message_id not in ("", about):
+        _note_orphan(txn, ground, message, element.ref_to_message_id)
+
+
+ORPHAN = "fits no message of ours and its peer"
+"""Why an acknowledgement or an error changes nothing."""
 
 
 def send_beside(txn: Transaction, ground: Ground, message_id: str) -> bool:
@@ -224,7 +270,10 @@ def is_acknowledged_by_partner(signal: Acknowledgment, agreement: Agreement) -> 
         # The next MSH speaks for its hop only, and only if it was asked (R-32).
         was_asked = agreement.cpa.ack_actor is not AckActor.TO_PARTY_MSH
         return signal.next_element is None or was_asked
-    if agreement.terms.intermediary is Intermediary.ACCEPT and not signal.is_receipt:
+    # Where an acknowledgement says whose it is, an intermediary has one of its own (R-32).
+    speaks_for_all = not agreement.profile.acknowledges_on_request
+    is_accepting = agreement.terms.intermediary is Intermediary.ACCEPT
+    if is_accepting and speaks_for_all and not signal.is_receipt:
         return True
     return _are_names_of_partner(signal.element.from_ids, agreement)
 

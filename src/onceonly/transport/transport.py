@@ -50,6 +50,11 @@ Headers = tuple[tuple[str, str], ...]
 """Names and values of headers that a profile adds to those of the transport, such as SOAPAction."""
 
 
+def read_hops(value: str) -> int:
+    """What that header says; 0 for what is no such count."""
+    return int(value) if value.isascii() and value.isdigit() and len(value) <= 4 else 0
+
+
 class Outgoing(Word):
     """One package on its way out."""
 
@@ -68,6 +73,10 @@ class Outgoing(Word):
     transport that keeps connections uses a new one (R-38)."""
     headers: Headers = ()
     """For transports whose messages have headers (HTTP, mail); a broker's go without them."""
+    attempt: int = 0
+    """Which transmission of its message it is; 0 where nobody counts them."""
+    mail_name: str = ""
+    """What stands before the @ of the mail's own Message-ID; empty: the transport invents it."""
 
 
 class Request(Word):
@@ -81,8 +90,14 @@ class Request(Word):
     """Scheme of the transport by which it came."""
     certificate: str | None = None
     """Hexadecimal SHA-256 of the certificate that the other side showed and that was verified."""
+    mail_id: str | None = None
+    """The mail's own Message-ID, for mail that has exactly one; whoever sent it made it up."""
     transfer_encoding: str = "binary"
     """Of the whole body, where it is one document without parts (a mail)."""
+    soap_action: str | None = None
+    """The value of SOAPAction without its quotes; None where there is none, or an empty one."""
+    hops: int = 0
+    """How many intermediaries passed it on, as the header `HOPS_HEADER` says."""
 
 
 class Answer(Word):

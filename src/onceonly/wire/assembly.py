@@ -6,9 +6,8 @@ none, in words. Packages of which nothing has to be said go the short way of `en
 
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from hashlib import new
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from onceonly.message.errors import ErrorCode, RemoteError, changed_error
 from onceonly.message.message import Message, Payload
@@ -16,9 +15,17 @@ from onceonly.message.printable import quoted
 from onceonly.message.profile import Profile
 from onceonly.message.word import Word, changed
 from onceonly.wire import header, names
-from onceonly.wire.document import About, Document, Envelope, PayloadSink, Reference, about
+from onceonly.wire.document import (
+    About,
+    Document,
+    Envelope,
+    PayloadSink,
+    Reference,
+    about,
+)
 from onceonly.wire.limits import Limits
 from onceonly.wire.mime import PartHead, carried_type, content_ids_of, part_media_type
+from onceonly.wire.part_digests import PartDigesting
 from onceonly.wire.registry import (
     codec_of,
     fault_of,
@@ -29,15 +36,13 @@ from onceonly.wire.registry import (
     header_types,
     reads_latin_1,
 )
-from onceonly.wire.signature import DIGESTS, SHA256, Signature, UnreadableSignature
+from onceonly.wire.signature import Digest, Signature, UnreadableSignature, Way
 from onceonly.wire.splitter import PartBegun, PartBytes, PartEnded, PartEvent, Splitter, in_part
 from onceonly.wire.transfer import Transfer, transfer_of
 from onceonly.wire.unframed import Unframed
 from onceonly.wire.version import check_same, profile_of
+from onceonly.wire.wrapping import WrappingKeeper
 from onceonly.wire.xml import Element, parse
-
-if TYPE_CHECKING:
-    from hashlib import _Hash as Hash
 
 NOTHING_SAID: Final = Reference()
 
@@ -69,15 +74,18 @@ class Assembly:
         declared: Profile | None,
         limits: Limits,
         takers: Takers,
+        *,
+        keeps_wrapping: bool = False,
     ) -> None:
         self._limits = limits
+        self._keeper = WrappingKeeper(frame.content_type) if keeps_wrapping else None
         self._takers = takers
         self._frame = frame
         self._declared = declared
         self._splitter: Splitter | Unframed = (
             Unframed(frame.content_type, limits, transfer_encoding=frame.transfer_encoding)
             if frame.boundary is None
-            else Splitter(frame.boundary, limits)
+            else Splitter(frame.boundary, limits, keeps_frame=keeps_wrapping)
         )
         self._transfer: Transfer = transfer_of("binary")
         self._charset: str | None = None
@@ -96,11 +104,10 @@ class Assembly:
         self._dropped = 0
         self._is_dropped = False
         """The part that is being read is not named, and is dropped."""
-        self._wanted: tuple[str, ...] = ()
-        """By which methods the signature has digests of the part that is being read."""
-        self._hashes: dict[str, Hash] = {}
-        """Those of them that its sink does not compute."""
-        self._digests: dict[str, dict[str, bytes]] = {}
+        self._wanted: tuple[Digest, ...] = ()
+        """The digests that the signature has of the part that is being read."""
+        self._digesting = PartDigesting((), has_sink=True)
+        self._digests: dict[str, dict[Way, bytes]] = {}
 
     @property
     def about(self) -> About | None:
@@ -154,6 +161,7 @@ class Assembly:
             document.signature,
             self._digests,
             self._root if isinstance(document.signature, Signature) else None,
+            None if self._keeper is None else self._keeper.wrapping(self._splitter.rest),
         )
 
     def _as_cut(self, events: Iterator[PartEvent]) -> Iterator[PartEvent]:
@@ -169,7 +177,11 @@ class Assembly:
     def _apply(self, event: PartEvent) -> None:
         if isinstance(event, PartBegun):
             self._begin_part(event.head)
+            if self._keeper is not None:
+                self._keeper.begin_part(event, is_payload=self._is_payload)
             return
+        if self._keeper is not None and self._is_dropped and isinstance(event, PartBytes):
+            self._keeper.keep(event.data)
         try:
             data = self._decoded(event)
         except RemoteError as error:
@@ -199,6 +211,11 @@ class Assembly:
         except RemoteError as error:
             error = in_part(error, self._number, head.content_id)
             raise (self._as_fault(error) if is_header else error) from error
+
+    @property
+    def _is_payload(self) -> bool:
+        """Whether the part that is being read goes to a sink."""
+        return self._document is not None and not self._is_dropped
 
     def _end_part(self) -> None:
         if self._document is None:
@@ -253,10 +270,10 @@ class Assembly:
         if reference is None and document.labels and self._drops(document, head):
             self._dropped += 1
             self._is_dropped = True
-            self._hashes = {method: new(DIGESTS[method]) for method in self._wanted}
+            self._digesting = PartDigesting(self._wanted, has_sink=False)
             return
         self._is_dropped = False
-        self._hashes = {method: new(DIGESTS[method]) for method in self._wanted if method != SHA256}
+        self._digesting = PartDigesting(self._wanted, has_sink=True)
         if reference is None:
             raise RemoteError(
                 ErrorCode.MIME_PROBLEM,
@@ -288,8 +305,7 @@ class Assembly:
 
     def _take(self, data: bytes) -> None:
         if self._document is not None:
-            for one in self._hashes.values():
-                one.update(data)
+            self._digesting.update(data)
             if not self._is_dropped:
                 self._sinks[-1].write(data)
             return
@@ -322,21 +338,22 @@ class Assembly:
             header.learn(document, self._charset, self._declared, self._limits)
 
     def _end_payload(self, document: Document) -> None:
-        digests = {method: one.digest() for method, one in self._hashes.items()}
-        if self._wanted:
-            self._digests[self._head.content_id or ""] = digests
         if self._is_dropped:
+            self._note_digests("")
             return
         content_type, content_id = self._head.content_type, self._head.content_id
         assert content_id is not None, "checked when the part began"
         size_bytes, digest = self._sinks[-1].close()
-        if SHA256 in self._wanted:
-            digests[SHA256] = bytes.fromhex(digest)
+        self._note_digests(digest)
         named = self._names[content_id]
         payload = Payload(
             content_id, carried_type(content_type), size_bytes, digest, document.labels[named]
         )
         self._payloads.append(described(payload, document.references.get(named, NOTHING_SAID)))
+
+    def _note_digests(self, sha256: str) -> None:
+        if self._wanted:
+            self._digests[self._head.content_id or ""] = self._digesting.finish(sha256)
 
 
 def described(payload: Payload, said: Reference) -> Payload:
@@ -354,12 +371,12 @@ def described(payload: Payload, said: Reference) -> Payload:
 
 def _wanted_of(
     signature: Signature | UnreadableSignature | None, content_id: str | None
-) -> tuple[str, ...]:
-    """By which methods a signature has digests of a part."""
+) -> tuple[Digest, ...]:
+    """The digests that a signature has of a part."""
     if content_id is None or not isinstance(signature, Signature):
         return ()
     return tuple(
-        digest.method
+        digest
         for digest in signature.payloads
         if content_id in content_ids_of(digest.uri[len(names.CONTENT_ID_SCHEME) :])
     )

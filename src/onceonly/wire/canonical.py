@@ -18,7 +18,7 @@ from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.word import Word
 from onceonly.wire.xml import Element, plain_text
 
-__all__ = ["Element", "Method", "View", "canonical_forms", "scopes_of"]
+__all__ = ["Element", "Method", "View", "canonical_forms", "forms_and_scopes"]
 
 XML_NAMESPACE: Final = "http://www.w3.org/XML/1998/namespace"
 CANONICAL_BYTES_MAX: Final = 8 << 20
@@ -67,16 +67,19 @@ def canonical_forms(document: bytes, views: Sequence[View]) -> list[list[bytes]]
     `document` was read by `xml.parse`. Raises `RemoteError`: MessageTooLarge past a limit,
     SecurityFailure for what has no canonical form here.
     """
-    reader = _Reader(views)
-    reader.read(plain_text(document))
-    return [written.forms() for written in reader.written]
+    return forms_and_scopes(document, views, ())[0]
 
 
-def scopes_of(document: bytes, path: Sequence[str]) -> list[dict[str, str]]:
-    """The namespaces in scope of each element at this path of tags, by prefix."""
-    reader = _Reader((), path)
+def forms_and_scopes(
+    document: bytes, views: Sequence[View], path: Sequence[str]
+) -> tuple[list[list[bytes]], list[dict[str, str]]]:
+    """The canonical forms, and the namespaces in scope of each element at this path, by prefix.
+
+    In one reading, which is what most of the time is spent on. Raises as `canonical_forms`.
+    """
+    reader = _Reader(views, path)
     reader.read(plain_text(document))
-    return reader.scopes
+    return [written.forms() for written in reader.written], reader.scopes
 
 
 class _Written:
@@ -97,11 +100,6 @@ class _Written:
         """All forms, once the document was read."""
         found = ["".join(self._out)] if self._is_document else self._forms
         return [form.encode() for form in found]
-
-    @property
-    def is_shown(self) -> bool:
-        """Whether what comes next is written."""
-        return bool(self._rendered) and not self._left_out
 
     def start(self, element: "_Open", path: Sequence[str], inherited: dict[str, str]) -> int:
         """Write a start tag, if it is shown; the number of characters."""
@@ -187,7 +185,7 @@ class _Written:
 
     def write(self, text: str) -> int:
         """Write text that is canonical, where it is shown; the number of characters."""
-        if not self.is_shown:
+        if self._left_out or not self._rendered:
             return 0
         self._out.append(text)
         return len(text)
@@ -245,7 +243,7 @@ def _split(name: str) -> tuple[str, str]:
 class _Reader:
     """Gives what expat reads to every view."""
 
-    def __init__(self, views: Sequence[View], wanted: Sequence[str] = ()) -> None:
+    def __init__(self, views: Sequence[View], wanted: Sequence[str]) -> None:
         self.written = [_Written(view) for view in views]
         self.scopes: list[dict[str, str]] = []
         self._wanted = list(wanted)
@@ -282,8 +280,7 @@ class _Reader:
         if self._path == self._wanted:
             self.scopes.append(element.scope)
         above = self._inherited[-1]
-        for written in self.written:
-            self._count(written.start(element, self._path, above))
+        self._count(sum([one.start(element, self._path, above) for one in self.written]))
         own = {local: value for uri, local, _, value in element.attributes if uri == XML_NAMESPACE}
         self._inherited.append({**above, **own} if own else above)
 
@@ -292,14 +289,12 @@ class _Reader:
         self._inherited.pop()
         self._path.pop()
         self._is_after = not self._path
-        for written in self.written:
-            self._count(written.end(name))
+        self._count(sum([one.end(name) for one in self.written]))
 
     def _text(self, text: str) -> None:
         escaped = text.translate(_TEXT)
-        for written in self.written:
-            self._count(written.write(escaped))
+        self._count(sum([one.write(escaped) for one in self.written]))
 
     def _comment(self, text: str) -> None:
-        for written in self.written:
-            self._count(written.comment(f"<!--{text}-->", is_after=self._is_after))
+        shown = f"<!--{text}-->"
+        self._count(sum([one.comment(shown, is_after=self._is_after) for one in self.written]))

@@ -13,9 +13,9 @@ from onceonly.message.profile import Profile
 from onceonly.message.signals import SoapFault
 from onceonly.message.word import Word
 from onceonly.wire import names
-from onceonly.wire.document import About, Content, Document
+from onceonly.wire.document import About, Content, Document, HopChange
 from onceonly.wire.limits import Limits
-from onceonly.wire.signature import EnvelopeSigning
+from onceonly.wire.signature import EnvelopeSigning, Signature, UnreadableSignature
 from onceonly.wire.xml import Element
 
 
@@ -32,7 +32,8 @@ class Codec:
     """How the root of the header document spells its attribute; no other form has that spelling."""
     routing_header_path: tuple[str, ...] | None
     """The elements from the root to a RoutingHeader, each in the namespace of the envelope. A
-    RoutingHeader has children, so it is never an empty tag. None: a hop adds nothing."""
+    RoutingHeader has children, so it is never an empty tag. None: a hop adds no such thing
+    (`pass_on`)."""
     read: Callable[[Element, Limits], Document]
     """The document under a root that says that it is of this form.
 
@@ -74,6 +75,11 @@ class Codec:
         None
     )
     """What an acknowledgement has to say of a document without a signature, and of its payloads."""
+    pass_on: Callable[[bytes, HopChange, Signature | UnreadableSignature | None], bytes] | None = (
+        None
+    )
+    """The document as an intermediary passes it, with its signature at hand. None: a hop adds a
+    RoutingHeader. Raises `RemoteError` (NotSupported) for what cannot be changed so."""
     leaf: re.Pattern[str] | None = None
     """Finds the texts of a document that may be another in the next one of its layout
     (`template.leaf_pattern`): all but those by which `read` tells what the document is. Without it

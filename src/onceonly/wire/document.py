@@ -3,12 +3,26 @@
 from typing import Protocol
 
 from onceonly.message.identity import PartyId
-from onceonly.message.message import Message, RoutingHeader, SchemaLocation, SyncReplyMode
+from onceonly.message.message import (
+    AcknowledgmentElement,
+    AckRequested,
+    Message,
+    RoutingHeader,
+    SchemaLocation,
+    SyncReplyMode,
+)
 from onceonly.message.profile import Profile
-from onceonly.message.signals import Acknowledgment, ErrorEntry, ErrorSignal, Inquiry, Signal
+from onceonly.message.signals import (
+    Acknowledgment,
+    ErrorEntry,
+    ErrorSignal,
+    Inquiry,
+    Signal,
+    SoapFault,
+)
 from onceonly.message.word import Word, field
 from onceonly.wire import names
-from onceonly.wire.signature import Signature, UnreadableSignature
+from onceonly.wire.signature import Signature, UnreadableSignature, Way
 from onceonly.wire.xml import Element
 
 Content = Message | Signal
@@ -53,6 +67,33 @@ class PayloadSink(Protocol):
         ...
 
 
+class HopChange(Word, kw_only=True):
+    """What an intermediary changes among the blocks that are for the next MSH (`ebms-2.0`)."""
+
+    takes_ack_requested: bool = False
+    """Take out the request for an acknowledgement of the next MSH."""
+    takes_acknowledgment: bool = False
+    """Take out the acknowledgement of the next MSH."""
+    ack_requested: AckRequested = AckRequested.NONE
+    """Which acknowledgement of the next MSH we ask for instead."""
+    acknowledgment: AcknowledgmentElement | None = None
+    """Our own acknowledgement, which names its message."""
+
+
+class Wrapping(Word):
+    """The bytes of a package around its header document and its payloads, as they came.
+
+    Such a package is `before + document + segments[0] + payload 0 + segments[1] + …`.
+    """
+
+    content_type: str
+    before: bytes
+    segments: tuple[bytes, ...]
+    """One more than there are payloads. Parts that the Manifest does not name are in them."""
+    content_ids: tuple[str, ...]
+    """Of the payloads, as their parts came."""
+
+
 class Envelope(Word):
     """A whole package that was received."""
 
@@ -70,10 +111,12 @@ class Envelope(Word):
     """Parts that the Manifest does not name (`Codec.drops_unnamed_parts`)."""
     signature: Signature | UnreadableSignature | None = None
     """As in `Document`."""
-    part_digests: dict[str, dict[str, bytes]] = field(default_factory=dict)
-    """Of each part that the signature names, by Content-ID and method, its digests."""
+    part_digests: dict[str, dict[Way, bytes]] = field(default_factory=dict)
+    """Of each part that the signature names, by Content-ID and way, its digests."""
     root: Element | None = None
     """The document as a tree, if it has a signature, which is verified with it."""
+    wrapping: Wrapping | None = None
+    """Kept where `Decoder` was asked for it, if nothing in the package had a transfer encoding."""
 
 
 class About(Word):
@@ -96,6 +139,8 @@ class About(Word):
     """The message that it answers; for a signal, the message that it is about."""
     wants_sync_reply: bool = False
     """Its sender waits for the answer in that of the transport (`ebms-2.0`, SyncReply)."""
+    fault: SoapFault | None = None
+    """What it says instead of a message: a SOAP Fault, which nobody asked for here (`ebms-2.0`)."""
 
 
 def about(document: Document) -> About:

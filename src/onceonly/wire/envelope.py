@@ -23,7 +23,16 @@ from onceonly.message.word import changed
 from onceonly.wire import header, names
 from onceonly.wire.assembly import Assembly, Frame, Takers, described, find_declared
 from onceonly.wire.codec import Codec
-from onceonly.wire.document import About, Content, Document, Envelope, PayloadSink, about
+from onceonly.wire.document import (
+    About,
+    Content,
+    Document,
+    Envelope,
+    HopChange,
+    PayloadSink,
+    Wrapping,
+    about,
+)
 from onceonly.wire.limits import DEFAULT, Limits
 from onceonly.wire.mime import (
     PartHead,
@@ -46,7 +55,8 @@ from onceonly.wire.signature import EnvelopeSigning
 from onceonly.wire.splice import spliced
 from onceonly.wire.splitter import check_boundary
 from onceonly.wire.whole import Part, find_header_type, find_parts
-from onceonly.wire.xml import parse
+from onceonly.wire.wrapping import wrapped
+from onceonly.wire.xml import in_utf_8, parse
 
 __all__ = [
     "About",
@@ -54,6 +64,7 @@ __all__ = [
     "Decoder",
     "Document",
     "Envelope",
+    "HopChange",
     "Limits",
     "PartHead",
     "PayloadSink",
@@ -62,6 +73,8 @@ __all__ = [
     "encode_fault",
     "find_fault",
     "forward",
+    "pass_on",
+    "payload_order",
 ]
 
 _PLAIN_IDS: Final = re.compile(r"[!-$&-;=?-~]{1,250}+(?:\n[!-$&-;=?-~]{1,250}+)*+")
@@ -126,6 +139,18 @@ def encode_fault(fault: SoapFault, profile: Profile | None) -> Package:
     codec = next(one for one in codecs() if one.has_faults and profile in (None, one.profile))
     assert codec.write_fault is not None, "that is what it has"
     return Package(_types_of(codec, codec.charset)[0], (codec.write_fault(fault).encode(),))
+
+
+def find_declared_profile(content_type: str, limits: Limits = DEFAULT) -> Profile | None:
+    """The profile that the Content-Type of a package says; None where it says none. Never raises.
+
+    For decisions before a byte of the package was read; its document has the last word.
+    """
+    try:
+        _, _, version, header_type = read_package_type(content_type, limits)
+        return find_declared(header_type, version)
+    except RemoteError:
+        return None
 
 
 def find_fault(content_type: str, body: bytes, limits: Limits = DEFAULT) -> SoapFault | None:
@@ -224,6 +249,46 @@ def forward(
     )
 
 
+def pass_on(
+    envelope: Envelope, change: HopChange, *, boundary: str, root_content_id: str
+) -> Package:
+    """The package of a received message as an intermediary passes it on (`ebms2.md` §10). Pure.
+
+    Every byte outside of the blocks for the next MSH is as it came, and the payloads are in the
+    order of the parts (`payload_order`). Where a part had a transfer encoding, or the frame was not
+    kept, the frame is a new one, and only document and payloads are as they came. Raises
+    `RemoteError` (NotSupported) if a signature covers what has to change.
+    """
+    codec = codec_of(envelope.profile)
+    assert codec.pass_on is not None, "a hop of this profile adds a RoutingHeader"
+    document = codec.pass_on(envelope.header, change, envelope.signature)
+    if envelope.wrapping is not None:
+        return wrapped(envelope.wrapping, document)
+    content = envelope.content
+    payloads = content.payloads if isinstance(content, Message) else ()
+    charset, _ = in_utf_8(document)
+    if codec.stands_alone and not payloads:
+        return Package(_types_of(codec, charset)[0], (document,))
+    return _package(
+        document,
+        payloads,
+        codec,
+        charset=charset,
+        boundary=boundary,
+        root_content_id=root_content_id,
+    )
+
+
+def payload_order(envelope: Envelope) -> list[int]:
+    """Which payload of the content comes first in the package of `pass_on`, which comes next."""
+    content = envelope.content
+    payloads = content.payloads if isinstance(content, Message) else ()
+    if envelope.wrapping is None:
+        return list(range(len(payloads)))
+    place = {payload.content_id: number for number, payload in enumerate(payloads)}
+    return [place[content_id] for content_id in envelope.wrapping.content_ids]
+
+
 def admit_everybody(document: Document, /) -> None:
     """Admits every sender: for packages whose sender need not be checked."""
 
@@ -236,6 +301,9 @@ class Decoder:
     caller, also when the package is refused later. Not to be used again after a `RemoteError`.
 
     `transfer_encoding` is that of the whole package, where it has no frame; a mail has such.
+
+    `keeps_wrapping`: the envelope also has the bytes around the parts, for a profile whose messages
+    pass an intermediary as they are.
 
     `admit` is called once, when the header was read and before the first sink is opened; what it
     raises leaves `feed` or `finish` (ruling R-45: nothing is kept for who is not admitted).
@@ -254,8 +322,10 @@ class Decoder:
         *,
         admit: Callable[[Document], None] = admit_everybody,
         transfer_encoding: str = "binary",
+        keeps_wrapping: bool = False,
     ) -> None:
         self._limits = limits
+        self._keeps_wrapping = keeps_wrapping
         self._open_sink = open_sink
         self._admit = admit
         boundary, self._start, version, header_type = read_package_type(content_type, limits)
@@ -264,6 +334,7 @@ class Decoder:
         if boundary is not None:
             check_boundary(boundary, fault_of(self._declared))
         self._has_short_way = transfer_encoding == "binary" and has_short_way(self._declared)
+        self._has_short_way = self._has_short_way and not self._keeps(boundary)
         self._boundary = boundary
         self._unframed: bytes | None = None
         """A document without a frame that came in one piece; more of it may come."""
@@ -273,6 +344,11 @@ class Decoder:
         self._envelope: Envelope | None = None
         self._whole_bytes = 0
         self._assembly: Assembly | None = None
+
+    def _keeps(self, boundary: str | None) -> bool:
+        """Whether there is a frame that has to be kept."""
+        adds_hops = self._declared is not None and self._declared.has_routing_headers
+        return self._keeps_wrapping and boundary is not None and not adds_hops
 
     @property
     def about(self) -> About | None:
@@ -304,6 +380,7 @@ class Decoder:
                 self._declared,
                 self._limits,
                 Takers(self._open_sink, self._let_in),
+                keeps_wrapping=self._keeps_wrapping,
             )
             begun, self._unframed = self._unframed, None
             if begun is not None:
@@ -353,6 +430,9 @@ class Decoder:
         self._envelope = Envelope(
             content, document.routing, document.profile, text, tuple(sinks), document.warnings
         )
+        if self._keeps_wrapping and self._boundary is None:
+            bare = Wrapping(self._frame[0], b"", (b"",), ())
+            self._envelope = changed(self._envelope, wrapping=bare)
         return True
 
     def _let_in(self, document: Document) -> None:

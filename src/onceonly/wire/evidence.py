@@ -51,9 +51,30 @@ def references_of(
     The References of its signature; without one those that the receiver computes over the same
     things. Raises `RemoteError` for a document that is not ours.
     """
+    return said_by(document, payloads, profile).references
+
+
+class Said(Word, kw_only=True):
+    """A document of ours, and what proves that somebody has it."""
+
+    document: bytes
+    references: tuple[SignedReference, ...]
+    """As `references_of` has them."""
+    signer: str | None
+    """Fingerprint of the certificate in its signature; None without one."""
+
+
+def said_by(document: bytes, payloads: tuple[Payload, ...], profile: Profile) -> Said:
+    """All that evidence needs of a document, read once. Raises `RemoteError` as `references_of`."""
     signature = read_signature(parse(document, None, DEFAULT, reads_latin_1=True))
     if signature is None:
-        return references_over(document, payloads, profile)
+        found = references_over(document, payloads, profile)
+        return Said(document=document, references=found, signer=None)
+    signer = sha256(signature.certificates[0]).hexdigest()
+    return Said(document=document, references=_references_in(signature), signer=signer)
+
+
+def _references_in(signature: Signature) -> tuple[SignedReference, ...]:
     return tuple(
         SignedReference(one.uri, one.method, b64encode(one.value).decode())
         for one in (signature.envelope, *signature.payloads)
@@ -67,12 +88,6 @@ def references_over(
     compute = codec_of(profile).references_over
     assert compute is not None, "the profile has signatures"
     return compute(document, payloads)
-
-
-def find_signer_of(document: bytes) -> str | None:
-    """Fingerprint of the certificate in the signature of a document of ours; None without one."""
-    signature = read_signature(parse(document, None, DEFAULT, reads_latin_1=True))
-    return None if signature is None else sha256(signature.certificates[0]).hexdigest()
 
 
 class Examined(Word, kw_only=True):
@@ -108,10 +123,7 @@ def examine(document: bytes) -> Examined:
     found: tuple[SignedReference, ...] = ()
     if signature is not None:
         certificate = next(iter(signature.certificates), None)
-        found = tuple(
-            SignedReference(one.uri, one.method, b64encode(one.value).decode())
-            for one in (signature.envelope, *signature.payloads)
-        )
+        found = _references_in(signature)
         trouble = _trouble_with(document, root, signature, certificate) or ""
     return Examined(
         certificate=certificate,

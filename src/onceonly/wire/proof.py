@@ -23,7 +23,16 @@ from onceonly.message.errors import LocalError
 from onceonly.message.printable import quoted
 from onceonly.wire.mime import content_ids_of
 from onceonly.wire.names import CONTENT_ID_SCHEME
-from onceonly.wire.signature import DIGESTS, NAMESPACE, Digest, Forms, Signature, Signer, refused
+from onceonly.wire.signature import (
+    DIGESTS,
+    NAMESPACE,
+    Digest,
+    Forms,
+    Signature,
+    Signer,
+    Way,
+    refused,
+)
 
 RSA_BITS_MIN: Final = 2048
 RSA_BITS_MAX: Final = 8192
@@ -143,8 +152,14 @@ def digest_of(method: str, data: bytes) -> bytes:
     return new(DIGESTS[method], data).digest()
 
 
-PartDigests = Mapping[str, Mapping[str, bytes]]
-"""Of each part that came, its digests by method; the key is its Content-ID."""
+NO_FORM: Final = (
+    "expected is one document of XML, of 1 MiB and 20,000 elements at most, in UTF-8 or UTF-16 as"
+    " it says itself, without DOCTYPE and instructions, and without comments if those are signed"
+)
+"""What a part has to be that is made canonical (`part_digests`)."""
+
+PartDigests = Mapping[str, Mapping[Way, bytes]]
+"""Of each part that came, the digests that are known; the key is its Content-ID."""
 
 
 def check_digests(
@@ -169,7 +184,12 @@ def check_digests(
     for digest in signature.payloads:
         content_id = _part_of(digest, parts.keys() - covered)
         covered.add(content_id)
-        if not compare_digest(parts[content_id].get(digest.method, b""), digest.value):
+        there = parts[content_id].get(digest.way)
+        if there is None and digest.form is not None:
+            raise refused(
+                f"the part {quoted(content_id)} is signed in canonical form and has none; {NO_FORM}"
+            )
+        if not compare_digest(there or b"", digest.value):
             raise refused(f"the digest of the part {quoted(content_id)} is another")
     bare = set(handed_over) - covered
     if bare:

@@ -14,13 +14,12 @@ from typing import Final
 from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.message import Actor, SignedReference
 from onceonly.message.printable import quoted
-from onceonly.message.word import Word
+from onceonly.message.word import Word, changed
 from onceonly.wire.canonical import (
     Attributes,
     Method,
     View,
-    canonical_forms,
-    scopes_of,
+    forms_and_scopes,
 )
 from onceonly.wire.names import CONTENT_ID_SCHEME
 from onceonly.wire.soap import NAMESPACE as SOAP
@@ -93,12 +92,23 @@ _FILTER: Final = re.compile(
 Whether its prefix is one, is shown by its being bound to SOAP (`forms_of`)."""
 
 
+Way = str | tuple[str, Method]
+"""How a digest is made: its method alone, or that and the canonical form that it is over."""
+
+
 class Digest(Word):
     """What one reference says of what it covers."""
 
     uri: str
     method: str
     value: bytes
+    form: Method | None = None
+    """Of a payload in XML: the canonical form that was digested. None: its bytes were."""
+
+    @property
+    def way(self) -> Way:
+        """How it was made."""
+        return self.method if self.form is None else (self.method, self.form)
 
 
 class Signature(Word, kw_only=True):
@@ -117,6 +127,11 @@ class Signature(Word, kw_only=True):
     value: bytes
     certificates: tuple[bytes, ...]
     """In DER, from KeyInfo: a hint for the choice among those of an agreement, and no more."""
+
+    @property
+    def transforms_parts(self) -> bool:
+        """Whether a payload was made canonical before it was signed."""
+        return any(one.form is not None for one in self.payloads)
 
     @property
     def uses_sha1(self) -> bool:
@@ -282,14 +297,26 @@ def _read_digest(element: Element) -> tuple[Element | None, Digest]:
 
 def _read_payload(element: Element) -> _Read:
     transforms, digest = _read_digest(element)
-    if transforms is not None:
-        raise RemoteError(
-            ErrorCode.NOT_SUPPORTED,
-            f"the Reference {quoted(digest.uri)} transforms a payload; expected is a digest over"
-            " its bytes",
-            location=digest.uri,
+    if transforms is None:
+        return digest, Method(), None
+    steps = list(transforms)
+    form = None
+    if len(steps) == 1 and steps[0].tag == f"{{{NAMESPACE}}}Transform":
+        form = _METHODS.get(steps[0].get("Algorithm", ""))
+    if form is None:
+        raise transformed(
+            digest.uri, "a digest over its bytes, or over one canonical form of an XML document"
         )
-    return digest, Method(), None
+    return changed(digest, form=_method_of(steps[0])), Method(), None
+
+
+def transformed(uri: str, expected: str) -> RemoteError:
+    """A payload was transformed before it was signed, in a way that is not accepted (§9.3)."""
+    return RemoteError(
+        ErrorCode.NOT_SUPPORTED,
+        f"the Reference {quoted(uri)} transforms a payload; expected is {expected}",
+        location=uri,
+    )
 
 
 def _read_reference(element: Element) -> _Read:
@@ -386,20 +413,21 @@ def forms_of(document: bytes, root: Element, signature: Signature) -> Forms:
     methods = (signature.canonicalization, signature.envelope_method)
     if any(method.with_comments for method in methods) and b"<!--" in plain_text(document):
         raise refused("comments are signed; expected is an envelope without them (§9.3)")
-    if signature.filter_prefix is not None:
-        (scope,) = scopes_of(document, _XPATH_PATH)
-        if scope.get(signature.filter_prefix) != SOAP:
-            raise refused(
-                f"the filter's prefix {quoted(signature.filter_prefix)} is not bound to SOAP 1.1"
-            )
-    (envelope,), (info,), texts = canonical_forms(
+    ((envelope,), (info,), texts), scopes = forms_and_scopes(
         document,
         (
             covered(signature.envelope_method, is_filtered=signature.filter_prefix is not None),
             View(signature.canonicalization, SIGNED_INFO_PATH),
             View(Method(), (*SIGNED_INFO_PATH, f"{{{NAMESPACE}}}Reference")),
         ),
+        _XPATH_PATH,
     )
+    if signature.filter_prefix is not None:
+        (scope,) = scopes
+        if scope.get(signature.filter_prefix) != SOAP:
+            raise refused(
+                f"the filter's prefix {quoted(signature.filter_prefix)} is not bound to SOAP 1.1"
+            )
     # By its whole path, since an Object may hold anything.
     elements = root.iterfind("/".join((*SIGNED_INFO_PATH[1:], f"{{{NAMESPACE}}}Reference")))
     references = tuple(

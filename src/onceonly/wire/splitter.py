@@ -34,6 +34,9 @@ FALSE_DELIMITERS_MAX: Final = 20_000
 """Most lines that begin like a delimiter and are none. Each costs some microseconds, all of them a
 tenth of a second; a sender of more has chosen the boundary for that purpose."""
 
+FRAME_BYTES_MAX: Final = 1024 * 1024
+"""Longest frame that is kept, in memory: 100 parts with heads of 10 KB, and real ones have 0.2."""
+
 _DELIMITER_REST = re.compile(rb"(--)?[ \t]*(\r?\n)?")
 
 _CRLF: Final = b"\r\n"
@@ -45,6 +48,9 @@ class PartBegun(Word):
     """A part begins; its bytes follow."""
 
     head: PartHead
+    frame: bytes = b""
+    """The bytes of the frame since the part before it, its own head among them, if they are kept.
+    """
 
 
 class PartBytes(Word):
@@ -82,11 +88,17 @@ class Splitter:
     Feed it the body in pieces of any size, then `finish` it. The events do not depend on the
     pieces, except how the bytes of a part are divided into `PartBytes`. Raises `RemoteError`
     (MimeProblem) for an illegal boundary.
+
+    With `keeps_frame` the bytes around the parts are given with them and in `rest`, for whoever
+    sends the package on as it came.
     """
 
-    def __init__(self, boundary: str, limits: Limits = DEFAULT) -> None:
+    def __init__(
+        self, boundary: str, limits: Limits = DEFAULT, *, keeps_frame: bool = False
+    ) -> None:
         check_boundary(boundary)
         self._limits = limits
+        self._frame: bytearray | None = bytearray() if keeps_frame else None
         self._delimiter = b"\n--" + boundary.encode("ascii")
         # A delimiter is a whole line: the line end before the first line is not in the body.
         self._buffer = _LF
@@ -100,6 +112,7 @@ class Splitter:
         self._is_begun = False
         """Whether the imagined line end before the first byte was read."""
         self._false_delimiters = 0
+        self._kept_bytes = 0
         self._ended = False
 
     def feed(self, data: bytes) -> Iterator[PartEvent]:
@@ -119,6 +132,8 @@ class Splitter:
             )
         if not self._ended:  # everything after the final boundary is an epilogue, and skipped
             self._buffer = self._buffer + data if self._buffer else data
+        else:
+            self._keep(data)
 
     def skip(self, size_bytes: int) -> None:
         """Count a package that was read to its final boundary line without us, as by `whole`."""
@@ -144,6 +159,8 @@ class Splitter:
             line_end = self._line_end or _CRLF
             self._bytes -= len(line_end)
             yield from self.feed(line_end)
+            if self._frame is not None:
+                del self._frame[-len(line_end) :]
         if not self._ended:
             final = self._delimiter[1:].decode("ascii") + "--"
             raise broken(
@@ -152,11 +169,35 @@ class Splitter:
                 " boundary than its Content-Type says)"
             )
 
+    @property
+    def rest(self) -> bytes | None:
+        """The frame after the last part, once the body was read; None where it was not kept.
+
+        It is not where it was longer than `FRAME_BYTES_MAX`.
+        """
+        return None if self._frame is None else bytes(self._frame)
+
+    def _keep(self, data: bytes) -> None:
+        if self._frame is not None:
+            self._frame += data
+            self._kept_bytes += len(data)
+            if self._kept_bytes > FRAME_BYTES_MAX:
+                self._frame = None
+
+    def _kept(self) -> bytes:
+        """The frame up to here, which is given away."""
+        if self._frame is None:
+            return b""
+        frame, self._frame = bytes(self._frame), bytearray()
+        # Before the first part stands the line end that is not in the body.
+        return frame[1:] if self._parts == 1 else frame
+
     # Each state returns the complete events of the buffer, or None if it needs more bytes.
 
     def _read_preamble(self) -> tuple[PartEvent, ...] | None:
         stop, delimiter = self._find_delimiter()
         self._is_begun = self._is_begun or stop > self._at
+        self._keep(self._buffer[self._at : stop if delimiter is None else delimiter.end])
         self._at = stop
         if delimiter is None:
             return None
@@ -188,7 +229,8 @@ class Splitter:
         # part without a body (RFC 2046 §5.1.1).
         self._at, self._leading = blank_line, len(line_end)
         self._read = self._read_body
-        return (PartBegun(self._parse_head(head, line_end)),)
+        self._keep(self._buffer[at : blank_line + len(line_end)])
+        return (PartBegun(self._parse_head(head, line_end), self._kept()),)
 
     def _find_blank_line(self) -> int | None:
         """Where the blank line after a head begins, if it is there. It ends as the frame does."""
@@ -230,6 +272,7 @@ class Splitter:
         if delimiter is None:
             self._at = stop
             return (PartBytes(data),)
+        self._keep(self._buffer[max(start, stop) : None if delimiter.closes else delimiter.end])
         self._at, self._ended = delimiter.end, delimiter.closes
         self._read = self._read_head
         return (PartBytes(data), PartEnded()) if data else (PartEnded(),)

@@ -19,7 +19,8 @@ QP_LINE_BYTES_MAX: Final = 1 << 14
 memory until its end was seen."""
 
 _QP_BROKEN = re.compile(rb"=(?![0-9A-Fa-f]{2}|\r?\n|\Z)|[^\t\r\n -~]|\r(?!\n)")
-_QP_TRAILING = re.compile(rb"(?<![ \t])[ \t]++(?=\r?\n|\Z)")
+_QP_TRAILING = re.compile(rb"(?<![ \t\r])[ \t]++(?=\r?\n|\Z)")
+"""Not after a CR, which stands alone then: without the blanks it would be a part of a line end."""
 
 
 def _broken(description: str) -> RemoteError:

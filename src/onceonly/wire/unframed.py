@@ -13,6 +13,9 @@ from onceonly.wire.splitter import PartBegun, PartBytes, PartEnded, PartEvent
 class Unframed:
     """Gives one part, which is all that comes (`wire.md` B1)."""
 
+    rest = b""
+    """There is no frame after it (`Splitter.rest`)."""
+
     def __init__(
         self, content_type: str, limits: Limits = DEFAULT, *, transfer_encoding: str = "binary"
     ) -> None:

@@ -271,7 +271,7 @@ ASKED = (
         Edit(
             "steps/verdicts.py",
             """\
-    if agreement.terms.recovery.response_within_s is not None and is_believed:
+    if agreement.terms.recovery.response_within_s is not None and is_believed and is_response:
         work.append(RecoveryWork(entry.message_id, recovering.ResponseReceived()))
 """,
             "",

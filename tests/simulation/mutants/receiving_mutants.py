@@ -473,7 +473,7 @@ ACKNOWLEDGING = (
         Edit(
             "gateway/desk.py",
             """\
-            await self._take_reply(endpoint, reply, Answered(message_id, agreement.id))
+            await self.take_reply(endpoint, reply, Answered(message_id, agreement.id))
 """,
             """\
             from onceonly.protocol.events import AckReceived

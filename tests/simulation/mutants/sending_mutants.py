@@ -170,7 +170,7 @@ WAITS = (
         take = None if reply is None else reply.take
         try:
             transmission = await self._send(
-                agreement, endpoint, message_id, package, payloads, take
+                agreement, departure.attempt, message_id, package, payloads, take
             )
         except StoreFull as full:
             # A payload could not be read for now; it is not known whether bytes left.
@@ -188,7 +188,7 @@ WAITS = (
         take = None if reply is None else reply.take
         try:
             transmission = await self._send(
-                agreement, endpoint, message_id, package, payloads, take
+                agreement, departure.attempt, message_id, package, payloads, take
             )
         except StoreFull as full:
             # A payload could not be read for now; it is not known whether bytes left.
@@ -510,8 +510,8 @@ VERDICTS = (
         "An Error about an acknowledged message makes it a failed one.",
         Edit(
             "protocol/sending.py",
-            "event.severity is Severity.ERROR and not is_acknowledged",
-            "event.severity is Severity.ERROR",
+            "is_error and (terms.reports_refusals or not is_acknowledged)",
+            "is_error",
         ),
     ),
     Mutant(

@@ -27,6 +27,7 @@ TOY = Profile(
     has_accepting_intermediaries=False,
     reads_every_answer=False,
     answers_at_once=False,
+    drops_repeated_mail=False,
     soap_action=None,
     signal_service="",
 )

@@ -7,7 +7,7 @@ from lxml import etree
 
 from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.wire import canonical
-from onceonly.wire.canonical import Method, View, canonical_forms, scopes_of
+from onceonly.wire.canonical import Method, View, canonical_forms, forms_and_scopes
 
 METHODS = {
     "inclusive": Method(),
@@ -201,7 +201,7 @@ def test_a_document_in_utf_16_has_the_same_form():
 
 def test_the_scopes_of_elements_are_those_of_their_place():
     document = '<p:a xmlns:p="u:1"><b xmlns:q="u:2"/><b xmlns:p="u:3"/></p:a>'
-    found = scopes_of(document.encode(), ("{u:1}a", "b"))
+    _, found = forms_and_scopes(document.encode(), (), ("{u:1}a", "b"))
     assert found == [{"p": "u:1", "q": "u:2"}, {"p": "u:3"}]
 
 

@@ -13,10 +13,10 @@ from onceonly.wire.envelope import encode
 from onceonly.wire.evidence import (
     document_of,
     examine,
-    find_signer_of,
     forms_in,
     references_of,
     references_over,
+    said_by,
 )
 from onceonly.wire.signature import Signature, is_evidence
 
@@ -63,7 +63,7 @@ def test_the_references_of_a_signed_document_are_those_of_its_signature():
     assert forms_in(changed(envelope, root=None), envelope.signature) == forms
     ours = references_of(envelope.header, MESSAGE_TO_SIGN.payloads, EBMS)
     assert is_evidence(ours, forms.references)
-    assert find_signer_of(envelope.header) is not None
+    assert said_by(envelope.header, (), EBMS).signer is not None
 
 
 def test_the_references_of_an_unsigned_document_are_computed_over_the_same_things():
@@ -73,8 +73,8 @@ def test_the_references_of_an_unsigned_document_are_computed_over_the_same_thing
     assert references_of(plain, MESSAGE_TO_SIGN.payloads, EBMS) == computed
     assert [one.uri for one in computed] == ["", f"cid:{ORDER.content_id}"]
     assert all('xmlns:ds="' in one.text for one in computed)
-    assert find_signer_of(plain) is None
-    assert find_signer_of(with_signature) is not None
+    assert said_by(plain, (), EBMS).signer is None
+    assert said_by(with_signature, (), EBMS).signer is not None
 
 
 def test_an_examined_acknowledgement_says_what_it_acknowledges():

@@ -169,6 +169,7 @@ def parts(tmp_path):
 @pytest.mark.statement("E2-53")
 @pytest.mark.parametrize("name", OURS)
 def test_what_we_sign_is_valid_under_libxmlsec(name, parts):
+    """IR-21: where it stands, which is where it stood when its canonical form was made."""
     xmlsec, public = xmlsec_key()
     document, _ = ours()[name]
     context = xmlsec.SignatureContext()

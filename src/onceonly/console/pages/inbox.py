@@ -9,6 +9,7 @@ from onceonly.console import choices
 from onceonly.console.calls import NOTHING, twin_of
 from onceonly.console.columns import ListColumn, chosen
 from onceonly.console.page import ROWS, Shown, Visit, command
+from onceonly.console.proofs import proofs_of, words_of
 from onceonly.console.timeline import steps_of
 from onceonly.console.words import PROCESSING_STATES
 
@@ -73,6 +74,8 @@ async def item(visit: Visit) -> Shown:
             "steps": steps,
             "left_out": left_out,
             "ahead": (),
+            "proofs": await proofs_of(visit, found.message_id, rows.records),
+            "proof_words": words_of,
             "deeds": choices.of_item(found),
         },
         twin=twin_of(inbox_operations.BY_OFFSET.get, path, NOTHING),

@@ -9,6 +9,7 @@ from onceonly.api.watching import GET_SENT_HEADER, GET_SENT_PAYLOAD
 from onceonly.console import choices
 from onceonly.console.calls import NOTHING, ApiRefused, twin_of
 from onceonly.console.page import Shown, Visit, command
+from onceonly.console.proofs import proofs_of, words_of
 from onceonly.console.timeline import ahead_of, steps_of
 from onceonly.message.word import Word
 
@@ -50,6 +51,8 @@ async def message(visit: Visit) -> Shown:
             "deeds": choices.of_message(detail),
             "advice": choices.advice_for(detail) if detail.state == "in_doubt" else None,
             "look": look,
+            "proofs": await proofs_of(visit, detail.message_id, detail.timeline),
+            "proof_words": words_of,
             "looked_into_max": LOOKED_INTO_MAX,
             "elements_max": ELEMENTS_MAX,
         },

@@ -485,8 +485,8 @@ class Api(
     async def readyz(self, asked: Asked[Nothing, Nothing, Nothing]) -> Answer[operating.Readiness]:
         """Taking work."""
         del asked
-        is_ready = self._served.operations.is_ready
-        return Json(operating.Readiness(ready=is_ready), status_code=200 if is_ready else 503)
+        found = self._served.operations.readiness()
+        return Json(found, status_code=200 if found.ready else 503)
 
     @serves(operations.GET_METRICS)
     def metrics(self, asked: Asked[Nothing, Nothing, Nothing]) -> Answer[str]:

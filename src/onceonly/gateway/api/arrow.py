@@ -56,13 +56,18 @@ INBOX_SCHEMA: Final = pa.schema(
 """
 
 
-def inbox_stream(items: Iterable[WholeItem]) -> bytes:
-    """The items as one record batch."""
+NEXT_AFTER: Final = b"next_after"
+"""Key of the schema's metadata: the offset after which to ask on. Not there at the end."""
+
+
+def inbox_stream(items: Iterable[WholeItem], next_after: int | None = None) -> bytes:
+    """The items as one record batch, and where the next ones are."""
     rows = [_inbox_row(whole) for whole in items]
     columns = [
         pa.array([row[n] for row in rows], type=field.type) for n, field in enumerate(INBOX_SCHEMA)
     ]
-    return _stream(pa.Table.from_arrays(columns, schema=INBOX_SCHEMA))
+    told = {} if next_after is None else {NEXT_AFTER: str(next_after).encode()}
+    return _stream(pa.Table.from_arrays(columns, schema=INBOX_SCHEMA.with_metadata(told)))
 
 
 def _inbox_row(whole: WholeItem) -> tuple[object, ...]:

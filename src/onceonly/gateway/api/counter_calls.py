@@ -16,7 +16,7 @@ from onceonly.gateway.api.answers import Answer, Json
 from onceonly.gateway.api.reading import page_limit
 from onceonly.gateway.api.served import Served
 from onceonly.gateway.api.serving import Asked, serves
-from onceonly.gateway.application.conditions import Conditions, ages_of
+from onceonly.gateway.application.conditions import CONVERSATIONS_COUNTED, Conditions, ages_of
 from onceonly.gateway.application.statistics import ListedRow
 from onceonly.message.event import Event
 from onceonly.message.instant import US_PER_S
@@ -116,7 +116,7 @@ def condition_shape(conditions: Conditions, *, is_ready: bool) -> Condition:
         disk=DiskSpace(**asdict(conditions.sizes())),
         certificates=tuple(
             CertificateEnd(
-                file=str(file),
+                file=file,
                 ends_at=None if times is None else shapes.text_of(times.until_at),
                 begins_at=None if times is None else shapes.text_of(times.from_at),
             )
@@ -131,6 +131,8 @@ def condition_shape(conditions: Conditions, *, is_ready: bool) -> Condition:
         counted_seq=snapshot.counted_seq(),
         published_seq=conditions.published_seq(),
         publish_interval_s=conditions.publish_interval_s,
+        conversations_blocked=len(snapshot.list_blocked_orders(CONVERSATIONS_COUNTED)),
+        conversations_with_gap=len(snapshot.list_gaps(CONVERSATIONS_COUNTED)),
     )
 
 

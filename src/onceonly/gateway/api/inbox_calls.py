@@ -4,6 +4,7 @@ import asyncio
 from abc import ABC, abstractmethod
 from typing import Any
 
+from msgspec import UNSET, UnsetType
 from starlette.requests import Request
 
 from onceonly.api import inbox
@@ -22,6 +23,7 @@ from onceonly.gateway.api.reading import needed_reason, page_limit
 from onceonly.gateway.api.sent_calls import payload_answer
 from onceonly.gateway.api.served import Served
 from onceonly.gateway.api.serving import Asked, item_of, serves
+from onceonly.gateway.application.inbox import without_bytes
 from onceonly.protocol.receiving import ProcessingState
 from onceonly.store.contract.entries import InboxItem
 from onceonly.store.contract.listing import Listing
@@ -44,7 +46,7 @@ class InboxCalls(ABC):
     ) -> Answer[inbox.InboxPage]:
         """Received messages above an offset, with their payloads where that is asked for."""
         query = asked.query
-        if wants_arrow(asked.request) or query.payloads == "inline":
+        if wants_payloads(asked):
             self._gate.check_scope(asked.caller, "payloads", asked.request)
         wait_s = min(query.wait, WAIT_S_MAX)
         if is_searched(query) or asked.caller.agreement_ids is not None:
@@ -63,9 +65,8 @@ class InboxCalls(ABC):
     ) -> Answer[inbox.InboxPage]:
         items = page.items
         if wants_arrow(asked.request):
-            stream = inbox_stream(self._served.inbox.with_payloads(items))
-            return Bytes(stream, media_type=ARROW)
-        if asked.query.payloads == "inline":
+            return Bytes(self._arrow_page(page, whole=wants_payloads(asked)), media_type=ARROW)
+        if wants_payloads(asked):
             found = self._served.inbox.with_payloads(items)
             shown = tuple(
                 shapes.whole_inbox_shape(one, self._served.names.name_of) for one in found
@@ -79,8 +80,21 @@ class InboxCalls(ABC):
             store_id=store_id,
             next_after=page.next_after,
             is_cut=page.is_cut,
+            purged=self._purged(asked),
         )
         return Json(shown_page)
+
+    def _purged(self, asked: Asked[Nothing, InboxQuery, Nothing]) -> int | UnsetType:
+        if asked.query.purged == "none" or asked.caller.agreement_ids is not None:
+            return UNSET
+        return self._served.inbox.count_purged(asked.query.after, asked.query.up_to)
+
+    def _arrow_page(self, page: Listing[InboxItem], *, whole: bool) -> bytes:
+        if not whole:
+            return inbox_stream(map(without_bytes, page.items), page.next_after)
+        found = self._served.inbox.with_payloads(page.items)
+        is_cut = len(found) < len(page.items)
+        return inbox_stream(found, found[-1].item.offset if is_cut else page.next_after)
 
     @serves(REPORT_RANGE)
     async def post_processing_range(
@@ -139,6 +153,12 @@ class InboxCalls(ABC):
             after=asked.body.after,
         )
         return Json(shapes.inbox_shape(item, self._served.names.name_of), status_code=201)
+
+
+def wants_payloads(asked: Asked[Nothing, InboxQuery, Nothing]) -> bool:
+    """Whether the bytes of payloads are asked for: in JSON by name, in Arrow if nothing is said."""
+    said = asked.query.payloads
+    return wants_arrow(asked.request) if said is UNSET else said == "inline"
 
 
 def wants_arrow(request: Request) -> bool:

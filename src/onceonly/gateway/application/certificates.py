@@ -11,11 +11,12 @@ from onceonly.api.certificates import (
     UsedCertificate,
 )
 from onceonly.api.looks import Level, Thresholds, certificate_level
-from onceonly.gateway.certificate_file import Certificate, certificates_in
+from onceonly.gateway.certificate_file import Certificate, certificate_of, certificates_in
 from onceonly.gateway.config import Configuration
 from onceonly.gateway.seen_certificates import SeenCertificate
 from onceonly.gateway.shapes import instant, text_of
 from onceonly.message.instant import US_PER_S
+from onceonly.message.signing import PinnedCertificate
 from onceonly.message.word import Word, changed
 
 US_PER_DAY: Final = 86_400 * US_PER_S
@@ -66,6 +67,8 @@ def used_certificates(
     for file in files_of(running):
         for one in _in_file(file, seen, now_at):
             _add(found, one.fingerprint or f"{file.path}", one)
+    for signer, use in _signers(running):
+        _add(found, signer.fingerprint, _pinned_signer(signer, use, now_at))
     for fingerprint, use in _pinned(running):
         one = found.setdefault(fingerprint, _partners(fingerprint, seen, now_at))
         found[fingerprint] = changed(one, kind="partner", uses=(*one.uses, use))
@@ -101,6 +104,24 @@ def _in_file(
         yield changed(shown, file=str(file.path), uses=(use,))
     if not certificates:
         yield changed(_shown(file.kind, None, None, now_at), file=str(file.path), uses=(use,))
+
+
+def _signers(running: Configuration) -> Iterator[tuple[PinnedCertificate, CertificateUse]]:
+    """Certificates that partners sign with, and under which agreement."""
+    for one in running.agreements:
+        use = CertificateUse(
+            what="partner_certificates: the partner signs with it",
+            agreement=one.id,
+            partner=one.their_party,
+            partner_name=one.name,
+        )
+        for signer in one.signing.partner_certificates:
+            yield signer, use
+
+
+def _pinned_signer(signer: PinnedCertificate, use: CertificateUse, now_at: int) -> UsedCertificate:
+    """All of it is in the configuration; that a partner signed with it is in the journal alone."""
+    return changed(_shown("partner", certificate_of(signer.der), None, now_at), uses=(use,))
 
 
 def _partners(

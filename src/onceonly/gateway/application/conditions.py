@@ -13,10 +13,14 @@ from onceonly.gateway.config import Configuration
 from onceonly.gateway.config.report_folder import spool_of
 from onceonly.gateway.desk import Desk
 from onceonly.gateway.publish import find_published_end
+from onceonly.message.signing import PinnedCertificate
 from onceonly.message.word import Word
 from onceonly.protocol.sending import OutboundStatus
 from onceonly.store.contract.entries import MessageFilter
 from onceonly.store.contract.store import Snapshot
+
+CONVERSATIONS_COUNTED: Final = 1_000
+"""Most blocked conversations, and most with a gap, that a look counts."""
 
 SPOOL_FILES_MAX: Final = 20_000
 """Most files of the spool whose sizes are added up at one look, which takes some 40 ms."""
@@ -66,10 +70,21 @@ class Conditions:
             disk.total,
         )
 
-    def certificates(self) -> Sequence[tuple[Path, Validity | None]]:
-        """Each file of certificates, and when all in it are valid; None if it cannot be read."""
-        files = dict.fromkeys(one.path for one in files_of(self._running()))
-        return [(file, _validity_of(file)) for file in files]
+    def certificates(self) -> Sequence[tuple[str, Validity | None]]:
+        """Each file of certificates, and when all in it are valid; None if it cannot be read.
+
+        And of each agreement when the last certificate ends with which the partner signs.
+        """
+        running = self._running()
+        files = dict.fromkeys(one.path for one in files_of(running))
+        return [
+            *((str(file), _validity_of(file)) for file in files),
+            *(
+                (f"partner_certificates of {one.id}", _last_of(one.signing.partner_certificates))
+                for one in running.agreements
+                if one.signing.partner_certificates
+            ),
+        ]
 
     def published_seq(self) -> int | None:
         """The last journal row that is in the lake."""
@@ -116,6 +131,11 @@ def _size_of_files(folder: Path) -> int | None:
     except FileNotFoundError:
         pass  # There is no spool before the first large payload; and files come and go.
     return None if count > SPOOL_FILES_MAX else size
+
+
+def _last_of(pinned: Sequence[PinnedCertificate]) -> Validity:
+    last = max(pinned, key=lambda one: one.until_at)
+    return Validity(from_at=min(one.from_at for one in pinned), until_at=last.until_at)
 
 
 def _validity_of(file: Path) -> Validity | None:

@@ -41,6 +41,11 @@ class WholeItem(Word):
     bodies: list[bytes | None]
 
 
+def without_bytes(item: InboxItem) -> WholeItem:
+    """The item with the bytes of none of its payloads."""
+    return WholeItem(item, [None] * len(item.message.payloads))
+
+
 class Inbox:
     """Reads and progress of one gateway's inbox."""
 
@@ -87,6 +92,12 @@ class Inbox:
 
     def _search(self, wanted: InboxFilter) -> Listing[InboxItem]:
         return self._desk.snapshot().search(wanted)
+
+    def count_purged(self, after: int, up_to: int) -> int:
+        """How many offsets above `after` up to `up_to` were given to messages that are purged."""
+        snapshot = self._desk.snapshot()
+        last = min(up_to, snapshot.last_offset())
+        return max(0, last - after) - snapshot.count_offsets(after, last)
 
     def last_offset(self) -> int:
         """The greatest offset given so far."""

@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Any
 
 from onceonly import __version__
-from onceonly.api.operating import Drill, Health, PartnerPair, Ping
+from onceonly.api.operating import Drill, Health, PartnerPair, Ping, Readiness
 from onceonly.gateway.alerts.tally import Tally
 from onceonly.gateway.application.conditions import Conditions
 from onceonly.gateway.application.pairs import Pairs
@@ -27,7 +27,7 @@ from onceonly.message.identity import MessageKey, Pair
 from onceonly.message.terms import DeliveryTerms
 from onceonly.protocol.events import Settled, Settlement
 from onceonly.protocol.sending import OutboundStatus, has_way_on, was_parked
-from onceonly.steps import operating
+from onceonly.steps import expiries, operating
 from onceonly.steps.arrival import resume_pair
 from onceonly.steps.ground import Ground
 from onceonly.steps.work import MessageWork, Work
@@ -76,6 +76,11 @@ class Operations:
     @is_ready.setter
     def is_ready(self, takes_work: bool) -> None:
         self._takes_work = takes_work
+
+    def readiness(self) -> Readiness:
+        """Whether packages and submissions are taken, and what will stop that later."""
+        ending = expiries.ending(self._desk.house, self._desk.clock.at())
+        return Readiness(ready=self.is_ready, warnings=tuple(reason for _, reason in ending))
 
     async def cancel(self, message_id: str, *, is_for_new_version: bool = False) -> bool:
         """Take a message back: at once if no byte left, otherwise by asking the receiver (R-08).

@@ -12,7 +12,7 @@ from onceonly.message.agreement import Agreement
 from onceonly.message.errors import LocalError, RemoteError
 from onceonly.message.identity import MessageKey, checked_identifier, checked_text
 from onceonly.message.message import Message, Payload
-from onceonly.message.word import Word
+from onceonly.message.word import Word, changed
 from onceonly.steps.ground import Ground
 from onceonly.steps.leaving import Draft
 from onceonly.steps.submission import (
@@ -120,6 +120,7 @@ class Submissions:
     async def _draft(
         self, submission: Submission, agreement: Agreement, exchange: Exchange | None
     ) -> Draft:
+        submission = changed(submission, parts=_in_order(submission.parts, agreement))
         message = self._message(submission, agreement, exchange)
         sinks = [part.sink for part in submission.parts]
         return Draft(message, await keep(message.payloads, sinks))
@@ -157,7 +158,7 @@ class Submissions:
         if submission.service.startswith(stem):
             raise LocalError("InvalidField", f"services under {stem} are the MSHs' own")
         ground = self._desk.ground()
-        message_id = submission.message_id or ground.message_id("message")
+        message_id = submission.message_id or ground.message_id("message", agreement)
         try:
             message = Message(
                 message_id=message_id,
@@ -183,6 +184,18 @@ class Submissions:
             return message
         wants_element = exchange is not None and exchange.wants_element
         return with_terms(message, agreement, wants_element=wants_element)
+
+
+def _in_order(parts: Sequence[Part], agreement: Agreement) -> Sequence[Part]:
+    """The parts as the agreement wants them: those in XML first, or as they were given."""
+    if not agreement.cpa.has_xml_first:
+        return parts
+    return sorted(parts, key=lambda part: not _is_xml(part.content_type))
+
+
+def _is_xml(content_type: str) -> bool:
+    essence = content_type.partition(";")[0].strip().lower()
+    return essence in ("text/xml", "application/xml") or essence.endswith("+xml")
 
 
 def _payloads(parts: Sequence[Part], token: str) -> tuple[Payload, ...]:

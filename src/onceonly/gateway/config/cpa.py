@@ -3,7 +3,7 @@
 from onceonly.gateway.config.cpa_keys import CPA_KEYS
 from onceonly.gateway.config.file import Table
 from onceonly.message.agreement import Agreement
-from onceonly.message.cpa import AckActor, CheckHeader, CpaTerms, Demand, overlapping
+from onceonly.message.cpa import AckActor, CheckHeader, CpaTerms, Demand, MessageIdForm, overlapping
 from onceonly.message.instant import to_datetime
 from onceonly.message.profile import Profile
 
@@ -37,6 +37,10 @@ def cpa_terms_of(table: Table) -> CpaTerms:
         retriable_faults=table["retriable_faults"] or (),
         has_lenient_signal_parties=table["lenient_signal_parties"],
         has_roles_on_signals=table["roles_on_signals"],
+        answers_inquiries=table["answers_inquiries"],
+        message_id_form=MessageIdForm(table["message_id_form"]),
+        has_xml_first=table["xml_part_first"],
+        names_in_requests=table["status_request_ref"],
         description=table["description"] or "",
     )
 

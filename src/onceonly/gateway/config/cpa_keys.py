@@ -3,7 +3,7 @@
 from onceonly.gateway.config import cpa_values as cpa_read
 from onceonly.gateway.config import values as read
 from onceonly.gateway.config.key import ENDPOINT, FLAG, Key, listed, table_of
-from onceonly.message.cpa import AckActor, CheckHeader, Demand
+from onceonly.message.cpa import AckActor, CheckHeader, Demand, MessageIdForm
 
 _INSTANT_TEXT = "an instant such as 2026-01-31T00:00:00Z; a TOML date-time with its zone is one too"
 
@@ -44,7 +44,7 @@ CPA_KEYS = table_of(
         read.one_of(one.value for one in CheckHeader),
         listed(CheckHeader),
         "A received header that asks for something else than was agreed: `strict` refuses the "
-        "message, `lenient` does what the header asks for.",
+        "message, `lenient` does what the header asks for, and opens an incident once a day.",
         default="strict",
         default_text='`"strict"`',
         section="ours",
@@ -78,7 +78,8 @@ CPA_KEYS = table_of(
         "soap_action",
         cpa_read.soap_action,
         "a text, perhaps with {service} and {action}",
-        "SOAPAction of what we send; its quotes are added.",
+        "SOAPAction of what we send; its quotes are added. Any is taken; another than this opens "
+        "an incident once a day.",
         default="ebXML",
         default_text='`"ebXML"`',
         section="ebMS 2.0 §B.2.2",
@@ -133,6 +134,17 @@ CPA_KEYS = table_of(
         section="ours, for the NHS",
     ),
     Key(
+        "reports_refusals",
+        read.flag,
+        FLAG,
+        "Tell the partner by an error message (Unknown, with the application's words) when our "
+        "application refuses what was acknowledged, and give ours a notice (NotProcessed) when "
+        "such an error comes. Without it the partner is told nothing.",
+        default=False,
+        default_text="`false`",
+        section="ours",
+    ),
+    Key(
         "lenient_signal_parties",
         read.flag,
         FLAG,
@@ -150,6 +162,43 @@ CPA_KEYS = table_of(
         default=False,
         default_text="`false`",
         section="ours",
+    ),
+    Key(
+        "answers_inquiries",
+        read.flag,
+        FLAG,
+        "Tell the partner the status of its messages. false: every StatusRequest of it is answered "
+        "with UnAuthorized, whatever message it names. A Ping is answered all the same.",
+        default=True,
+        default_text="`true`",
+        section="ebMS 2.0 §7.1.3",
+    ),
+    Key(
+        "message_id_form",
+        read.one_of(one.value for one in MessageIdForm),
+        listed(MessageIdForm),
+        "How the MessageIds look that the gateway makes; an application may give others.",
+        default="local@domain",
+        default_text='`"local@domain"`',
+        section="ours, for the NHS",
+    ),
+    Key(
+        "xml_part_first",
+        read.flag,
+        FLAG,
+        "Put payloads in XML before the others, in the order in which the application gave them.",
+        default=False,
+        default_text="`false`",
+        section="ours, for the NHS",
+    ),
+    Key(
+        "status_request_ref",
+        read.flag,
+        FLAG,
+        "Name the message that a StatusRequest is about in MessageData, too.",
+        default=False,
+        default_text="`false`",
+        section="ours, for Hermes",
     ),
     Key(
         "description",

@@ -114,6 +114,7 @@ def _of_signing(signing: SigningTerms) -> dict[str, Any]:
         "signature_algorithm": signing.algorithm,
         "canonicalization": signing.canonicalization,
         "accept_sha1": signing.accepts_sha1,
+        "xml_part_transforms": signing.accepts_part_transforms,
     }
 
 
@@ -135,8 +136,13 @@ def _of_cpa(agreement: Agreement) -> dict[str, Any]:
         "valid_from": _instant(cpa.valid_from_at),
         "valid_until": _instant(cpa.valid_until_at),
         "retriable_faults": cpa.retriable_faults or None,
+        "reports_refusals": agreement.terms.reports_refusals,
         "lenient_signal_parties": cpa.has_lenient_signal_parties,
         "roles_on_signals": cpa.has_roles_on_signals,
+        "answers_inquiries": cpa.answers_inquiries,
+        "message_id_form": cpa.message_id_form,
+        "xml_part_first": cpa.has_xml_first,
+        "status_request_ref": cpa.names_in_requests,
         "description": cpa.description or None,
     }
 

@@ -154,6 +154,8 @@ PRESETS: Final = (
             "plain_when_empty": False,
             "retriable_faults": ["200", "206", "208"],
             "lenient_signal_parties": True,
+            "message_id_form": "upper-case-uuid",
+            "xml_part_first": True,
         },
         schemes=("http", "https"),
     ),
@@ -167,6 +169,7 @@ PRESETS: Final = (
             "duplicate_elimination": "perMessage",
             "check_header": "lenient",
             "answer_status": 200,
+            "status_request_ref": True,
         },
     ),
 )

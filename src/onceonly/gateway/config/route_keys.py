@@ -39,9 +39,10 @@ ROUTE_KEYS = table_of(
     Key(
         "intermediary",
         read.one_of(mode.value for mode in Intermediary),
-        f"{listed(Intermediary)} (rm-2001 only)",
+        f"{listed(Intermediary)} (not in rm-2000)",
         "`relay`: acknowledge upstream only after the downstream acknowledgement. `accept`: "
-        "store, acknowledge where that is asked for, and own the delivery (R-13).",
+        "store, acknowledge where that is asked for (in `ebms-2.0` of the next MSH), and own the "
+        "delivery (R-13).",
         default="relay",
         default_text='`"relay"`',
         section="seed 000 §4.1, seed 001 §1.3.4, seed 003 §4",
@@ -117,7 +118,8 @@ ROUTE_KEYS = table_of(
         "hops_max",
         read.whole(2, 1000),
         "a count, 2 to 1000",
-        "Most RoutingHeaders of a message that goes on from here.",
+        "Most hops of a message that goes on from here: its RoutingHeaders, or in `ebms-2.0` what "
+        "the header `Onceonly-Hops` of its transmission counts.",
         default=HOPS_MAX,
         default_text=f"`{HOPS_MAX}`",
         unit="hops",
@@ -125,9 +127,13 @@ ROUTE_KEYS = table_of(
     ),
     WINDOW._replace(meaning="Most messages of the route in flight at once; `accept` only."),
     ACK_REQUESTED._replace(
-        meaning="What the next hop is asked for; `accept` only, `rm-2001` only."
+        meaning="What the next hop is asked for; `accept` only, not in `rm-2000`. In `ebms-2.0` it "
+        "is the acknowledgement of the next MSH, and None takes the request out.",
+        default_text="`None`; `Unsigned` in `ebms-2.0`",
     ),
-    TIMEOUT._replace(meaning="Wait for the next hop's response (Timeout); `accept` only."),
+    TIMEOUT._replace(
+        meaning="Wait for the next hop's response (Timeout); `accept` only, not in `ebms-2.0`."
+    ),
     RETRIES._replace(
         meaning="Most resends to the next hop (Retries); `accept` only.", default_text="`3`"
     ),

@@ -31,6 +31,7 @@ _OF_SIGNING: Final = (
     "signature_algorithm",
     "canonicalization",
     "accept_sha1",
+    "xml_part_transforms",
 )
 CERTIFICATES_MAX: Final = 100
 """Most certificates of one partner: each may be tried for every message."""
@@ -96,6 +97,7 @@ def _signing_of(
         algorithm=_algorithm(table),
         canonicalization=Canonicalization(table["canonicalization"]),
         accepts_sha1=table["accept_sha1"],
+        accepts_part_transforms=table["xml_part_transforms"],
     )
     _check(table, terms, agreement.terms.ack_requested is AckRequested.SIGNED)
     return terms

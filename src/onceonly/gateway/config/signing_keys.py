@@ -111,10 +111,22 @@ SIGNING_KEYS = (
         "accept_sha1",
         read.flag,
         FLAG,
-        "Take signatures of the partner that rest on SHA-1, which is broken.",
+        "Take signatures of the partner that rest on SHA-1, which is broken; an incident says so "
+        "once a day.",
         default=False,
         default_text="`false`",
         section="ours",
+    ),
+    Key(
+        "xml_part_transforms",
+        read.flag,
+        FLAG,
+        "Take signatures of the partner that cover a payload in XML by its canonical form, of 1 "
+        "MiB and 20,000 elements at most. What the form levels out, such as comments, is then not "
+        "covered.",
+        default=False,
+        default_text="`false`",
+        section="ours; XML-DSig §6.6",
     ),
 )
 """Of `[[agreement]]`."""

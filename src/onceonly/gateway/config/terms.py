@@ -167,6 +167,7 @@ def terms_of(table: Table) -> DeliveryTerms:
         intermediary=intermediary,
         may_be_copied=may_be_copied(intermediary, table["send_to"], table["resend_to"]),
         notifies_failures=_notifies_failures(table, profile, semantics, method),
+        reports_refusals=table["reports_refusals"],
         ack_requested=ack_requested,
         ack_status=AckStatus(Assurance(table["ack_status"]), table["passed_on"]),
         sync_reply_mode=SyncReplyMode(table["sync_reply_mode"] or "none"),
@@ -263,8 +264,6 @@ def _check_words(table: Table, profile: Profile) -> None:
             "when_not_received",
             f"needs a cancel, which {profile.name} has not; legal: resend, wait",
         )
-    if table["intermediary"] is not None and not profile.has_routing_headers:
-        table.refuse("intermediary", f"is not for {profile.name} yet, which has no RoutingHeaders")
 
 
 def _check_at_least_once(table: Table, profile: Profile) -> None:
@@ -355,6 +354,8 @@ def _check_acknowledgements(table: Table) -> None:
         table.refuse("passed_on", "waits for the hand-over, which strict_release makes wait for it")
     if table["strict_release"] and table["notify_failures"]:
         table.refuse("notify_failures", "is off under strict_release (R-14); legal: false")
+    if table["strict_release"] and table["reports_refusals"]:
+        table.refuse("reports_refusals", "is off under strict_release (R-14); legal: false")
     if table["sync_reply_mode"] in (None, SyncReplyMode.NONE):
         return
     is_http = urlsplit(table["send_to"]).scheme.startswith("http")
@@ -477,12 +478,29 @@ def _recovery(table: Table) -> RecoveryTerms:
     )
 
 
+def _check_route_words(table: Table, profile: Profile) -> None:
+    """Refuse what has no meaning on a route of the profile, with the reason."""
+    for key, trait, reason in _NEEDS if profile.header_has_parameters else ():
+        if table.is_given(key) and not getattr(profile, trait):
+            table.refuse(key, f"is not for {profile.name}, which {reason}; legal: not given")
+    _check_signed(table, profile)
+    if table["ack_requested"] == AckRequested.SIGNED:
+        table.refuse("ack_requested", "is Signed, and a route has no keys; legal: None, Unsigned")
+
+
+def _asked_of_next_hop(profile: Profile) -> str:
+    """What an accepting intermediary asks for where its route does not say it.
+
+    Where an acknowledgement comes on request only, one of the next MSH is asked for.
+    """
+    asked = AckRequested.UNSIGNED if profile.acknowledges_on_request else AckRequested.NONE
+    return asked.value
+
+
 def route_terms_of(table: Table) -> DeliveryTerms:
     """The terms of the next hop of a `[[route]]`. Raises `ConfigurationError`."""
     profile: Profile = table["profile"]
-    if not profile.has_routing_headers:
-        table.refuse("profile", "has no RoutingHeaders, so that no route carries it yet")
-    _check_signed(table, profile)
+    _check_route_words(table, profile)
     accepts = table["intermediary"] == Intermediary.ACCEPT
     if accepts:
         _check_accepting(table, profile)
@@ -493,7 +511,7 @@ def route_terms_of(table: Table) -> DeliveryTerms:
         is_numbered=profile.is_numbered,
         acknowledges_on_request=profile.acknowledges_on_request,
         window=window_of(table, profile),
-        timeout_s=table["timeout"],
+        timeout_s=table["timeout"] if profile.has_timeout else table["retry_interval"],
         retries=RETRIES if table["retries"] is None else table["retries"],
         retry_interval_s=table["retry_interval"],
         persist_duration_s=table["persist_duration"],
@@ -507,7 +525,7 @@ def route_terms_of(table: Table) -> DeliveryTerms:
         intermediary=Intermediary.ACCEPT if accepts else None,
         may_be_copied=accepts,
         notifies_failures=accepts and table["notify_failures"] is not False,
-        ack_requested=AckRequested(table["ack_requested"] or "None"),
+        ack_requested=AckRequested(table["ack_requested"] or _asked_of_next_hop(profile)),
     )
     if accepts:
         check_budget(table, terms)

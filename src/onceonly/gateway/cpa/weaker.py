@@ -142,6 +142,7 @@ _GRADES: Final[dict[str, Callable[[Table], _Grade]]] = {
         "require_signature", _SIGNED, lambda table: table["sign"] if table.has("sign") else "none"
     ),
     "accept_sha1": _off("accept_sha1"),
+    "xml_part_transforms": _off("xml_part_transforms"),
     "signature_algorithm": _worded(
         "signature_algorithm", ("rsa-sha1", "by key"), lambda _: "by key"
     ),

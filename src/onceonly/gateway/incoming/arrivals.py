@@ -28,6 +28,7 @@ from onceonly.protocol.events import Outcome, Transmission
 from onceonly.protocol.receiving import Case, InboundStatus
 from onceonly.steps import arrival
 from onceonly.steps.arrival import ArrivalVerdict, Received, Stored, find_response, located
+from onceonly.steps.deviations import deviations_of
 from onceonly.steps.ground import Ground
 from onceonly.steps.signals import error, error_sent, hop_back
 from onceonly.store.contract.conditions import StoreFull
@@ -76,6 +77,8 @@ class Arrivals:
             await self._acknowledge_known(received)
             raise
         if verdict.case.is_new:
+            for one in deviations_of(received):
+                self._desk.deviations.note(one)
             self._hand_overs.handed_over(received.debt, verdict.effects)
         return await self._answer(received, verdict)
 

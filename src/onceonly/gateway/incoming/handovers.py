@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import takewhile
+from itertools import islice, takewhile
 
 from onceonly.gateway.bugs import Bugs, words_for
 from onceonly.gateway.desk import Desk
@@ -26,9 +26,12 @@ from onceonly.protocol.effects import Effect, HandOver, SendReceipt
 from onceonly.protocol.events import Outcome, Transmission
 from onceonly.protocol.receiving import certainly_never_left
 from onceonly.steps import handing_over, holding
+from onceonly.steps.ground import Ground
 from onceonly.steps.handing_over import Debt, Ready
+from onceonly.steps.holding import Followed
 from onceonly.steps.signals import Hop, outcome_row, receipt
 from onceonly.store.contract.entries import InboundEntry
+from onceonly.store.contract.store import Transaction
 
 HANDING_OVER = "handing over"
 """What was being done when a bug was met, in words for counts and rows."""
@@ -46,6 +49,8 @@ class _Place:
     """Done when the message is handed over, or withheld."""
     transmission: Transmission | None = None
     """How the transmission of its acknowledgement ended; None while it goes on."""
+    is_done: bool = False
+    """A step came to it, and nobody comes to it again."""
 
 
 @dataclass(slots=True, eq=False)
@@ -80,9 +85,11 @@ class HandOvers:
         self._bugs = bugs
         self._growth = growth
         self._lines: dict[Pair, _Line] = {}
+        desk.when_agreements_change(self.free_unordered)
 
     async def start(self) -> None:
         """Take up what a stop or a crash left stored: acknowledge it again, hand it over."""
+        await self.free_unordered()
         snapshot = self._desk.snapshot()
         for entry in snapshot.list_stored():
             if holding.is_held(snapshot, entry.key):
@@ -93,6 +100,19 @@ class HandOvers:
                 partial(self._park, entry.key),
                 message_id=entry.key.message_id,
             )
+
+    async def free_unordered(self) -> None:
+        """Hand over what was held in an order that is agreed no more."""
+        while self._desk.snapshot().list_gaps(1):
+            followed = await self._desk.persist(self._free)
+            for debt, effects in handing_over.debts_of(followed):
+                self.handed_over(debt, effects)
+            if not followed:
+                return
+
+    def _free(self, txn: Transaction, ground: Ground) -> list[Followed]:
+        under_way = {key for pair in self._lines for key in self._in_line(pair)}
+        return holding.free_unordered(txn, ground, under_way)
 
     async def _take_up(self, entry: InboundEntry) -> None:
         agreement = self._desk.house.agreement(entry.agreement_id)
@@ -125,7 +145,7 @@ class HandOvers:
                 txn,
                 ground,
                 conversation,
-                self._under_way(conversation.pair),
+                frozenset(self._in_line(conversation.pair)),
                 actor=actor,
                 reason=reason,
             )
@@ -278,23 +298,32 @@ class HandOvers:
         for _ in ready:
             self._desk.failpoints.reach("before-hand-over")
         pair = ready[0][0].key.pair
-        is_ordered = True in [debt.agreement.terms.is_ordered for debt, _ in ready]
-        handed_over = await self._desk.persist(
-            lambda txn, ground: handing_over.hand_over(
-                txn,
-                ground,
-                [Ready(one, left, self._is_asked_again(one)) for one, left in ready],
-                self._under_way(pair) if is_ordered else (),
-            )
-        )
+        is_ordered = True in [debt.agreement.profile.has_order for debt, _ in ready]
+
+        def step(txn: Transaction, ground: Ground) -> list[tuple[Debt, Sequence[Effect]]]:
+            asked = [Ready(one, left, self._is_asked_again(one)) for one, left in ready]
+            in_line = self._in_line(pair) if is_ordered else ()
+            done = handing_over.hand_over(txn, ground, asked, in_line)
+            if is_ordered:
+                # For the next step, which may run before this one is committed.
+                self._note_done(pair, [debt for debt, _ in ready])
+            return done
+
+        handed_over = await self._desk.persist(step)
         for debt, effects in handed_over:
             self._desk.failpoints.reach("after-hand-over")
             self.handed_over(debt, effects)
 
-    def _under_way(self, pair: Pair) -> frozenset[MessageKey]:
-        """Messages of the pair that still have a place in its line: each is handed over in turn."""
+    def _in_line(self, pair: Pair) -> list[MessageKey]:
+        """The message of each place in the line of the pair that a step is still to come to."""
         line = self._lines.get(pair)
-        return frozenset() if line is None else frozenset(one.debt.key for one in line.places)
+        return [] if line is None else [one.debt.key for one in line.places if not one.is_done]
+
+    def _note_done(self, pair: Pair, debts: Sequence[Debt]) -> None:
+        line = self._lines.get(pair)
+        # In a line of many, those that are ready are the first.
+        for place in () if line is None else islice(line.places, HANDED_OVER_PER_STEP):
+            place.is_done = place.is_done or any(place.debt is one for one in debts)
 
     def _is_asked_again(self, debt: Debt) -> bool:
         """Whether another acknowledgement of the message still waits in the line."""

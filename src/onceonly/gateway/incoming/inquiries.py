@@ -6,12 +6,14 @@ inquiry is the only signal that is ever answered (R-20), and only to an address 
 """
 
 import asyncio
+from typing import Final
 
 from onceonly.gateway.desk import Desk
 from onceonly.gateway.incoming.handovers import HandOvers
 from onceonly.gateway.incoming.package_answers import answer_with
 from onceonly.gateway.incoming.reports import Reports
 from onceonly.gateway.outgoing.replies import IN_THE_ANSWER
+from onceonly.gateway.ration import Rations
 from onceonly.gateway.refusals import Refusals
 from onceonly.gateway.relaying.whereabouts import Whereabouts
 from onceonly.gateway.tasks import Tasks
@@ -32,6 +34,12 @@ from onceonly.store.contract.conditions import StoreFull
 from onceonly.transport.transport import Answer as TransportAnswer
 
 TAKEN = TransportAnswer(204)
+PER_HOUR: Final = 3_600
+"""Inquiries of one partner that are answered in an hour.
+
+Each costs rows and a post, so that a flood of them would fill the disk (attack S7). It is enough
+for a partner that asks about each of its messages in doubt.
+"""
 
 
 class Inquiries:
@@ -52,8 +60,13 @@ class Inquiries:
         self._whereabouts = whereabouts
         self._tasks = tasks
         self._refusals = refusals
+        self._asked = Rations(per_hour=PER_HOUR, clock=desk.clock)
         self.is_draining = False
         """If True, an operator wants no more messages: partners that ask are told so (S4-15)."""
+
+    def limit(self, per_hour: int) -> None:
+        """Answer so many inquiries of each partner in an hour from now on."""
+        self._asked.limit(per_hour)
 
     async def take(
         self, content: Inquiry | Report, profile: Profile, caller: Caller, *, ration: str
@@ -73,6 +86,8 @@ class Inquiries:
             if not await self._whereabouts.take(content, profile, caller):
                 await self._refuse(content, ration)
             return TAKEN
+        if not self._asked.spend(agreement.their_party):
+            return await self._put_off(content, agreement)
         asked = Asked(content, agreement)
         if content.kind is InquiryKind.PING:
             reply = await self._take_ping(asked)
@@ -98,7 +113,7 @@ class Inquiries:
         """The agreement whose partner asks: the names fit, and the caller shows what is required.
 
         If the inquiry names no agreement, the only one that the asker has. Agreements that share a
-        name are with one partner, and are answered alike.
+        name are with one partner, and are answered alike: not, if one of them says so.
         """
         header = inquiry.header
         possible = [
@@ -109,7 +124,9 @@ class Inquiries:
             and is_from_partner(header, one)
             and is_entitled(caller, one)
         ]
-        return possible[0] if len({one.name_on_wire for one in possible}) == 1 else None
+        if len({one.name_on_wire for one in possible}) != 1:
+            return None
+        return min(possible, key=lambda one: one.cpa.answers_inquiries)
 
     async def take_refusal(self, signal: ErrorSignal, profile: Profile, caller: Caller) -> bool:
         """Take an error about an inquiry of ours; False if it fits none."""
@@ -143,6 +160,15 @@ class Inquiries:
             agreement_id=inquiry.header.agreement_id or None,
         )
         await self._refusals.write(row, agreement_id=ration)
+
+    async def _put_off(self, inquiry: Inquiry, agreement: Agreement) -> TransportAnswer:
+        """Nothing is looked up, kept or sent; the transport says that it may be asked later."""
+        row = self._desk.about_gateway(
+            Event.SECURITY_EVENT, f"{inquiry.kind} not answered: {_TOO_OFTEN}"
+        )
+        row = changed(row, direction=Direction.IN, agreement_id=agreement.name_on_wire)
+        await self._refusals.write(row, agreement_id=agreement.id)
+        return TransportAnswer(503, "Busy", reason=_TOO_OFTEN)
 
     async def _take_ping(self, asked: Asked) -> Reply:
         """Available as long as messages are taken: not when draining or on a full disk (S4-15)."""
@@ -190,6 +216,11 @@ class Inquiries:
     async def _note(self, asked: Asked, effect: Journal) -> None:
         endpoint = signal_endpoint_of(asked.agreement)
         await self._desk.write(row_of(self._desk.ground(), asked, effect, endpoint))
+
+
+_TOO_OFTEN: Final = (
+    "this partner asked more often in an hour than is answered; expected is the same question later"
+)
 
 
 def _action_of(asked: Asked) -> SignalAction:

@@ -9,27 +9,27 @@ from typing import Any
 
 from onceonly.gateway.bugs import Bugs
 from onceonly.gateway.desk import Desk
-from onceonly.gateway.error_posts import ErrorPosts
 from onceonly.gateway.incoming.arrivals import Arrivals
 from onceonly.gateway.incoming.doorstep import DOORSTEP_PIECE_BYTES, Doorstep, Place
-from onceonly.gateway.incoming.errors import Errors
+from onceonly.gateway.incoming.errors import Errors, awaits_error, find_fault_answer, status_of
 from onceonly.gateway.incoming.excess import limits_of, refuse_announced_excess, refuse_excess
 from onceonly.gateway.incoming.handovers import HandOvers
 from onceonly.gateway.incoming.inquiries import Inquiries
+from onceonly.gateway.incoming.repeated_mails import REPEATED_MAIL, RepeatedMail, RepeatedMails
 from onceonly.gateway.incoming.signatures import Signatures, references_for, what_happened
 from onceonly.gateway.incoming.validation import Validation
 from onceonly.gateway.payloads import keep
+from onceonly.gateway.ration import Rations
 from onceonly.gateway.refusals import STRANGERS, Refusals
 from onceonly.gateway.relaying.relay import Relay
 from onceonly.gateway.tasks import Tasks
 from onceonly.journal.record import Record
 from onceonly.message.agreement import Agreement, Route
 from onceonly.message.digest import Digests
-from onceonly.message.errors import ErrorCode, RemoteError
+from onceonly.message.errors import ErrorCode, FaultCode, RemoteError
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey
 from onceonly.message.message import SyncReplyMode
-from onceonly.message.printable import printable
 from onceonly.message.profile import Profile
 from onceonly.message.signals import (
     Acknowledgment,
@@ -52,10 +52,12 @@ from onceonly.steps.authority import (
     is_entitled,
     readings_by,
 )
+from onceonly.steps.faults import words_of
+from onceonly.steps.mails import was_brought_before
 from onceonly.steps.rows import at_what_waits
-from onceonly.steps.signals import whole
 from onceonly.steps.signing import Heard, SignatureRefused, Unproven, attest
 from onceonly.steps.verdicts import (
+    ORPHAN,
     find_acknowledged,
     find_spoken_of,
     is_acknowledged_by_another,
@@ -69,9 +71,8 @@ from onceonly.store.spool import Sink, Spool
 from onceonly.transport.transport import Answer as TransportAnswer
 from onceonly.transport.transport import Request, TransferBroken
 from onceonly.wire import names
-from onceonly.wire.envelope import About, Decoder, Document, Envelope, PartHead, encode_fault
+from onceonly.wire.envelope import About, Decoder, Document, Envelope, PartHead
 from onceonly.wire.header_digest import digests_of
-from onceonly.wire.registry import fault_of
 
 TAKEN = TransportAnswer(204)
 
@@ -91,7 +92,7 @@ class Receiver:
         relay: Relay,
         errors: Errors,
         refusals: Refusals,
-        error_posts: ErrorPosts,
+        error_posts: Rations,
         doorstep: Doorstep,
         bugs: Bugs,
         payload_bytes_max: int,
@@ -113,6 +114,7 @@ class Receiver:
         self._limits = limits_of(payload_bytes_max)
         self._tasks = tasks
         self._signatures = Signatures(desk, refusals)
+        self._mails = RepeatedMails(desk, refusals)
 
     async def start(self) -> None:
         """Send and hand over what a stop or a crash left owed to partners and the application."""
@@ -123,8 +125,19 @@ class Receiver:
         self, request: Request, chunks: AsyncIterator[bytes]
     ) -> Coroutine[Any, Any, TransportAnswer]:
         """The transport's `Receive`: take one package in and answer its transport."""
-        caller = Caller(request.transport, request.peer, request.certificate)
-        return self._receive_contained(request, chunks, caller)
+        caller = Caller(
+            request.transport,
+            request.peer,
+            request.certificate,
+            soap_action=request.soap_action,
+            mail_id=request.mail_id,
+            hops=request.hops,
+        )
+        if request.transport != "smtp":
+            return self._receive_contained(request, chunks, caller)
+        return self._mails.receive(
+            request, chunks, lambda body: self._receive_contained(request, body, caller)
+        )
 
     def receive_reply(
         self, request: Request, chunks: AsyncIterator[bytes], answered: Answered
@@ -178,6 +191,7 @@ class Receiver:
                 self._limits,
                 admit=note_admitted,
                 transfer_encoding=request.transfer_encoding,
+                keeps_wrapping=self._desk.house.routes.pass_as_it_came,
             )
             with self._doorstep.enter(caller.address) as place:
                 async for chunk in chunks:
@@ -189,6 +203,8 @@ class Receiver:
             return await self._refuse_caller(error, about, request, caller)
         except RemoteError as error:
             return await self._reject(error, decoder.about if decoder else None, request, caller)
+        except RepeatedMail:
+            return REPEATED_MAIL
         except TransferBroken as broken:
             reason = f"the transfer broke off: {broken}"
             row = self._desk.about_gateway(Event.REJECTED, reason)
@@ -233,6 +249,8 @@ class Receiver:
         caller: Caller,
     ) -> TransportAnswer:
         content = envelope.content
+        if isinstance(admitted, Route):
+            return await self._relay.take(admitted, envelope, sinks, caller)
         if isinstance(content, Acknowledgment | ErrorSignal):
             return await self._take_signal(content, envelope, caller)
         if isinstance(content, Inquiry | Report):
@@ -241,15 +259,17 @@ class Receiver:
                 return await self._signatures.drop(content, heard, caller)
             ration = self._ration_of(content.header.agreement_id, caller)
             return await self._inquiries.take(content, envelope.profile, caller, ration=ration)
-        if isinstance(admitted, Route):
-            return await self._relay.take_message(admitted, envelope, sinks, caller)
         assert admitted is not None, "a message is admitted or refused"
         refuse_dropped(admitted.agreement, envelope.dropped_parts)
         # Before anything of it is kept, or looked up (R-30).
         attested = attest(envelope, admitted.agreement.signing)
         message = changed(admitted.message, payloads=content.payloads)
+        admitted = changed(admitted, message=message)
         digests = digests_of(content, envelope.profile)
-        received = await self._keep(changed(admitted, message=message), digests, sinks, caller)
+        snapshot, at = self._desk.snapshot(), self._desk.clock.now().at
+        if was_brought_before(snapshot, admitted, digests, caller.mail_id, at):
+            return REPEATED_MAIL
+        received = await self._keep(admitted, digests, sinks, caller)
         references = references_for(envelope, admitted, attested)
         return await self._arrivals.take(
             changed(received, attested=attested, references=references)
@@ -266,7 +286,7 @@ class Receiver:
         heard = self._signatures.hear(envelope, caller)
         if isinstance(heard, Unproven) and isinstance(signal, ErrorSignal):
             if self._signatures.is_about_a_message_of_others(signal, profile, caller):
-                return await self._drop_orphan(signal, _FITS_NOTHING, caller)
+                return await self._drop_orphan(signal, ORPHAN, caller)
             return await self._signatures.drop(signal, heard, caller)
         for reading in readings_by(caller, signal):
             if await self._fits(reading, profile, caller, heard):
@@ -282,10 +302,10 @@ class Receiver:
         self, signal: Acknowledgment | ErrorSignal, profile: Profile, caller: Caller
     ) -> str:
         if not isinstance(signal, Acknowledgment) or signal.is_receipt:
-            return _FITS_NOTHING
+            return ORPHAN
         if signal.element is None:
             is_of_hop = signal.next_element is not None
-            return _OF_THE_HOP if is_of_hop else _FITS_NOTHING
+            return _OF_THE_HOP if is_of_hop else ORPHAN
         for reading in readings_by(caller, signal):
             assert isinstance(reading, Acknowledgment), "readings of one differ in their header"
             snapshot = self._desk.snapshot()
@@ -295,7 +315,7 @@ class Receiver:
                     f"acknowledged by {whose}, who is not the partner; where an intermediary "
                     'accepts for the partner, the agreement has to say intermediary = "accept"'
                 )
-        return _FITS_NOTHING
+        return ORPHAN
 
     async def _fits(
         self,
@@ -424,6 +444,8 @@ class Receiver:
         But not if the caller does not show what that agreement requires, and not more often than
         [limits] say (R-45).
         """
+        if about is not None and about.fault is not None:
+            return await self._take_fault(about.fault, error, request)
         row = changed(
             self._desk.about_gateway(*what_happened(error)),
             direction=Direction.IN,
@@ -449,15 +471,27 @@ class Receiver:
             key = MessageKey(agreement.their_party, agreement.our_party, about.message_id)
             is_believed = agreement.signing.is_believed_unsigned
             is_believed = is_believed and not isinstance(error, SignatureRefused)
+            # What asks for more than we understand is no damaged copy of what we understood.
+            is_believed = is_believed and error.fault is not FaultCode.MUST_UNDERSTAND
             if is_believed and self._arrivals.repeat_response(agreement, key):
                 return TAKEN  # A damaged copy speaks for itself only (R-46).
-        fault = _find_fault(error, about, caller, has_address=agreement is not None)
+        fault = find_fault_answer(error, about, caller, has_address=agreement is not None)
         if fault is not None:
             row = changed(row, event=Event.FAULT_SENT, outcome=Outcome.UNKNOWN.value)
             row = changed(row, status_code=fault.status_code)
             await self._refusals.write(row, agreement_id=ration)
             return fault
         return await self._tell(error, about, agreement, caller)
+
+    async def _take_fault(
+        self, fault: SoapFault, error: RemoteError, request: Request
+    ) -> TransportAnswer:
+        """Note a fault that came by itself: it names no message, and is never answered (R-36)."""
+        said = f"by itself, so that it is about no known message: {words_of(fault)}"
+        row = self._desk.about_gateway(Event.FAULT_RECEIVED, said)
+        row = changed(row, endpoint=request.peer, transport=request.transport)
+        await self._refusals.write(changed(row, direction=Direction.OUT))
+        return changed(TAKEN, error=error.code.value, reason=error.description)
 
     async def _tell(
         self,
@@ -467,11 +501,11 @@ class Receiver:
         caller: Caller,
     ) -> TransportAnswer:
         """Tell the refusal by a message, or by a status if nobody is known who could be told."""
-        if about is not None and _awaits_error(about, caller):
+        if about is not None and awaits_error(about, caller, has_address=agreement is not None):
             return await self._errors.answer_rejection(about, agreement, error)
         if about is None or agreement is None or not self._error_posts.spend(agreement.their_party):
             return TransportAnswer(
-                _status_of(error.code), error.code.value, reason=error.description
+                status_of(error.code), error.code.value, reason=error.description
             )
         self._tasks.start(
             self._errors.send_rejection(about, agreement, error), place="posting an error"
@@ -498,14 +532,16 @@ class Receiver:
 
     def _whom_to_answer(self, about: About, caller: Caller) -> Agreement | None:
         """An agreement with the sender, if it may be the caller. No signal is answered (R-20)."""
-        if about.message_type != names.NORMAL or about.message_id is None or not about.from_ids:
+        has_cpa = about.profile is not None and about.profile.has_cpa
+        is_named = bool(about.from_ids) or has_cpa
+        if about.message_type != names.NORMAL or about.message_id is None or not is_named:
             return None
         named = {str(party) for party in about.from_ids}
         known = self._desk.house.agreements
         called_so = known.named(about.agreement_id or "")
         fitting = (one for one in called_so if named & set(map(str, one.their_ids)))
         agreement = next(fitting, None)
-        if agreement is None and about.profile is not None and about.profile.has_cpa:
+        if agreement is None and has_cpa:
             # A CPAId alone says whose address it is; other names may have another agreement.
             agreement = next(iter(called_so), None)
         elif agreement is None:
@@ -531,34 +567,6 @@ def _name_of(about: About | None) -> str:
     return f"{kind} {about.message_id or 'without a MessageId'}"
 
 
-def _find_fault(
-    error: RemoteError, about: About | None, caller: Caller, *, has_address: bool
-) -> TransportAnswer | None:
-    """The answer of a form with faults, if no message can tell the refusal; None: one can.
-
-    No message can if none could be read, or if nobody here knows where its sender listens.
-    """
-    code = error.fault
-    if code is None and about is not None and about.message_type == names.NORMAL:
-        is_told = has_address or _awaits_error(about, caller)
-        code = None if is_told else fault_of(about.profile)
-    if code is None or not caller.awaits_an_answer:
-        return None
-    text = printable(error.description)
-    fault = SoapFault(code=code, code_text=code.value, text=text)
-    package = encode_fault(fault, None if about is None else about.profile)
-    return TransportAnswer(
-        500, error.code.value, package.content_type, whole(package), error.description
-    )
-
-
-def _awaits_error(about: About, caller: Caller) -> bool:
-    """Whether a message in the answer can tell the sender of the refusal (SyncReply)."""
-    is_readable = about.message_id is not None and bool(about.from_ids)
-    is_message = about.message_type == names.NORMAL and is_readable
-    return is_message and about.wants_sync_reply and caller.awaits_an_answer
-
-
 async def _internal_error(bug: Exception) -> TransportAnswer:
     del bug
     return TransportAnswer(500, "InternalError")
@@ -578,7 +586,6 @@ def _feed(decoder: Decoder, chunk: bytes, place: Place) -> None:
             decoder.feed(chunk[at:] if at else chunk)
 
 
-_FITS_NOTHING = "fits no message of ours and its peer"
 _OF_THE_HOP = (
     "acknowledged by the next MSH for its hop; expected is the acknowledgement of the To Party"
 )
@@ -589,9 +596,3 @@ _SHOWS_NOTHING = (
     "the caller shows no right to speak so; expected is the certificate and the entrance that were"
     " agreed, and in an answer nothing but what it answers"
 )
-
-
-def _status_of(code: ErrorCode) -> int:
-    if code is ErrorCode.MESSAGE_TOO_LARGE:
-        return 413
-    return 415 if code is ErrorCode.NOT_SUPPORTED else 400

@@ -11,6 +11,7 @@ from onceonly.message.signals import Acknowledgment, ErrorSignal, Signal, readin
 from onceonly.message.word import changed
 from onceonly.steps.agreements import AdmittedMessage, Agreements
 from onceonly.steps.authority import Caller
+from onceonly.steps.deviations import deviations_of_signature
 from onceonly.steps.rows import at_what_waits
 from onceonly.steps.signing import (
     Attested,
@@ -42,9 +43,12 @@ class Signatures:
         if agreement is None:
             return None
         try:
-            return attest(envelope, agreement.signing)
+            heard = attest(envelope, agreement.signing)
         except SignatureRefused as error:
             return Unproven(error.detail)
+        for one in deviations_of_signature(heard, agreement):
+            self._desk.deviations.note(one)
+        return heard
 
     def _agreement_of(self, signal: Signal, caller: Caller) -> Agreement | None:
         """That of the message which it is about; else the one that it names."""
@@ -71,10 +75,12 @@ class Signatures:
     async def drop(self, signal: Signal, heard: Unproven, caller: Caller) -> TransportAnswer:
         """Note a signal that is not signed as agreed; it is believed in nothing, and not answered.
 
-        One row for the signal, and one for the message of ours that it speaks of.
+        Its row is about the message of ours that an error speaks of, and otherwise about none.
         """
         agreement = self._agreement_of(signal, caller)
-        about = signal.header.ref_to_message_id
+        # What an inquiry or a report names is a message of the partner's, or a question: without
+        # a signature it writes nothing at a message of ours that has the same id (R-30).
+        about = signal.header.ref_to_message_id if isinstance(signal, ErrorSignal) else ""
         entry = self._desk.snapshot().find_outbound(about) if about else None
         row = changed(
             self._desk.about_gateway(Event.SIGNATURE_REFUSED, heard.why),

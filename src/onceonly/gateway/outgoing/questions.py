@@ -83,7 +83,7 @@ class Questions:
 
     async def ping(self, agreement: Agreement, wait_s: float) -> Availability:
         """Send a Ping for an operator, and wait for the answer, at most `wait_s` seconds."""
-        inquiry_id = self._office.ground().message_id("ping")
+        inquiry_id = self._office.ground().message_id("ping", agreement)
         question = Question(
             inquiry_id, InquiryKind.PING, agreement, Asker.OPERATOR, None, inquiry_id
         )
@@ -147,4 +147,5 @@ def _package(ground: Ground, question: Question) -> Package:
     # A Ping names no message, even if it is sent before one.
     about = "" if question.kind is InquiryKind.PING else question.message_id or ""
     header = signal_header(ground, hop, about, question.inquiry_id)
-    return encoded(ground, Inquiry(header, question.kind), hop)
+    names_it = question.agreement.cpa.names_in_requests and question.kind is InquiryKind.STATUS
+    return encoded(ground, Inquiry(header, question.kind, has_reference=names_it), hop)

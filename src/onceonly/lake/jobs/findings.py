@@ -165,6 +165,15 @@ PER_PAIR: Final = (
         LIVES_SHOWN,
         (Event.LATE_ACK_RECEIVED, Event.ORPHAN_ACK_RECEIVED),
     ),
+    Ask(
+        "profiles",
+        lambda frame: frame.orderBy(
+            F.desc("evidence_missing"),
+            F.desc("evidence_asked"),
+            F.desc("messages"),
+            *("profile", "agreement_id", *PAIR),
+        ),
+    ),
     Ask("journal_quality", lambda frame: frame.orderBy("party")),
     Ask(
         "operator_effects",

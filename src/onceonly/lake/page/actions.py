@@ -62,8 +62,9 @@ _ADVICE: Final = {
     Verdict.SETTLED_WRONGLY: "Tell both applications what was said and what is so. What was called "
     "delivered and is not there: onceonly message resend MESSAGE_ID --anyway --reason …. What was "
     "called not delivered and is there: see whether it was sent again.",
-    Verdict.ACKED_WITHOUT_EVIDENCE: "Ask the partner for a signed acknowledgement, and find out "
-    "why the sender believed one that is none.",
+    Verdict.ACKED_WITHOUT_EVIDENCE: "At the sender: onceonly message evidence MESSAGE_ID says what "
+    "it keeps. Where it keeps nothing, ask the partner for a signed statement of receipt, and find "
+    "out why the sender believed an acknowledgement that is no evidence.",
     Verdict.FAILED_BUT_DELIVERED: "Tell the sending application that it is there after all.",
     Verdict.ACK_LOST: "At the sender: onceonly message status MESSAGE_ID --remote asks the "
     "receiver, onceonly message resend MESSAGE_ID sends the same again.",

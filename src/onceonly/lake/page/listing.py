@@ -105,6 +105,8 @@ def _cell(name: str, column: Column | None, row: Row) -> Html:
 
 
 def _kind(value: Any, column: Column) -> str:
+    if column.type == "array<string>":
+        return "text long" if any(len(one) > _LONG for one in value) else "text"
     if column.type != "string":
         kind = _KINDS.get(column.type, "text")
         return "n zero" if kind == "n" and value == 0 else kind

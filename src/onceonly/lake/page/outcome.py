@@ -1,13 +1,14 @@
 """The first screen: did the promise hold? One sentence, six answers, and how sure they are."""
 
+from collections import Counter, defaultdict
 from enum import StrEnum
 from typing import Final, NamedTuple
 
 from onceonly.lake.page import words
 from onceonly.lake.page.cards.verdicts import ORDER, pairs_of
 from onceonly.lake.page.findings import PAIRS_LISTED, Findings, Judged
-from onceonly.lake.page.markup import Html, between, foreign, join, tag
-from onceonly.lake.reports import journal_quality
+from onceonly.lake.page.markup import Html, between, foreign, join, link, tag
+from onceonly.lake.reports import journal_quality, profiles
 from onceonly.lake.verdicts import CLASSES, Standing, Verdict
 
 PARTIES_NAMED: Final = 3
@@ -22,6 +23,9 @@ class Conclusion(StrEnum):
     UNPROVED = "unproved"
     HELD = "held"
 
+
+PROFILES_NAMED: Final = 3
+"""Profiles in the heading: as many as there are, unless a journal has words of its own."""
 
 HEADING_MAX: Final = 48
 """Characters of a PartyId in the heading."""
@@ -98,10 +102,11 @@ def _of_standing(judged: Judged, standing: Standing) -> int:
 def first_screen(found: Findings) -> Html:
     """Who, when, the sentence, the answers, and all messages in one bar."""
     judged = found.judged
-    return join((_header(judged), _sealed(sentence(found)), _drill(judged), _answers(found)))
+    return join((_header(found), _sealed(sentence(found)), _drill(judged), _answers(found)))
 
 
-def _header(judged: Judged) -> Html:
+def _header(found: Findings) -> Html:
+    judged = found.judged
     firsts = [row["first_at"] for row in judged.journals]
     lasts = [row["last_at"] for row in judged.journals]
     period = "No journal in the lake."
@@ -112,7 +117,38 @@ def _header(judged: Judged) -> Html:
         tag("p", "onceonly · did the promise hold?", kind="brand"),
         tag("h1", _parties(judged)),
         tag("p", f"{period} Judged at {words.instant(judged.as_of)} UTC.", kind="lead"),
+        _profiles(found),
     )
+
+
+def _profiles(found: Findings) -> Html:
+    """In which profiles messages went, and of how many somebody can prove that they arrived."""
+    extract = found.of(profiles.DEFINITION)
+    if not extract.rows:
+        return Html("")
+    totals: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for row in extract.rows:
+        totals[row["profile"] or words.UNKNOWN].update({name: row[name] for name in _ADDED_UP})
+    busiest = sorted(totals, key=lambda name: (-totals[name]["messages"], name))
+    told = [_of_profile(name, totals[name]) for name in busiest[:PROFILES_NAMED]]
+    if len(busiest) > PROFILES_NAMED:
+        told.append(Html(f"{len(busiest) - PROFILES_NAMED} more profiles"))
+    least = "At least: " if extract.is_cut else ""
+    see = link("profiles", "Profiles and evidence")
+    return tag("p", least, between("; ", told), ". ", see, kind="lead")
+
+
+_ADDED_UP: Final = ("messages", "evidence_asked", "evidence_kept")
+
+
+def _of_profile(name: str, total: Counter[str]) -> Html:
+    told = words.counted(total["messages"], "message")
+    if total["evidence_asked"]:
+        told += (
+            f", with evidence of receipt {words.count(total['evidence_kept'])} of the "
+            f"{words.count(total['evidence_asked'])} that asked for it"
+        )
+    return join((tag("b", foreign(name)), f": {told}"))
 
 
 def _parties(judged: Judged) -> Html:

@@ -11,6 +11,7 @@ were given, and the stores at the end. Must not look into a process. `case` sort
 | `submissions` | I2, I8, I14, I31; R-41 |
 | `sequence` | I7, I15, I16, I27, I28, I32 to I35; R-10, R-11 |
 | `order` | O1 to O4; R-34 |
+| `signatures` | R-30, R-31 |
 | `receiver` | I1, I2, I7 to I12, I26; R-01, R-02, R-12, R-16, R-18, R-19 |
 | `acknowledgements` | I3 to I6, I8; R-03, R-20 |
 | `relay` | I36 to I39; R-13 |

@@ -195,6 +195,8 @@ def _while_in_work(case: WorldCase, course: Course, stored: Row) -> Iterator[Vio
     waits_s = min(terms.timeout_s, _EXCHANGE_WAITS_S)
     if not terms.sync_reply_mode.has_response or not terms.is_acknowledged:
         return
+    if terms.ack_requested is AckRequested.SIGNED:
+        return  # What is signed goes by itself.
     # With a fast clock a wait is over sooner.
     fast_ppm = max(0, case.machines[course.node].drift_ppm)
     until_ns = stored.at_ns + waits_s * NS_PER_S * 1_000_000 // (1_000_000 + fast_ppm)

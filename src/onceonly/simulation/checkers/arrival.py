@@ -8,6 +8,8 @@ the other.
 from onceonly.journal.record import Record
 from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.event import Event
+from onceonly.message.terms import DeliveryTerms
+from onceonly.simulation.history import Row
 
 ACKNOWLEDGED = (Event.ACK_RECEIVED, Event.LATE_ACK_RECEIVED)
 
@@ -26,6 +28,14 @@ def is_doubt(record: Record) -> bool:
     is_notice = record.error_code == ErrorCode.DELIVERY_FAILURE
     is_warning = record.severity == Severity.WARNING
     return record.event is Event.ERROR_RECEIVED and is_notice and is_warning
+
+
+def tells_of_failure(row: Row, final: Row | None, terms: DeliveryTerms) -> bool:
+    """Whether the error is news after `final`: not delivered, or refused by the application."""
+    if row.record.error_code == ErrorCode.DELIVERY_FAILURE:
+        return True
+    is_acknowledged = final is not None and final.record.event in ACKNOWLEDGED
+    return terms.reports_refusals and row.record.severity == Severity.ERROR and is_acknowledged
 
 
 def says_no(record: Record) -> bool:

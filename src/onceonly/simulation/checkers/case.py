@@ -23,6 +23,7 @@ from onceonly.simulation.checkers.course import (
 )
 from onceonly.simulation.checkers.letter import Letter, LetterKind, read
 from onceonly.simulation.checkers.outside import Outside, is_unproven
+from onceonly.simulation.checkers.shared_names import SharedNames
 from onceonly.simulation.history import (
     Happening,
     PackageSent,
@@ -30,7 +31,7 @@ from onceonly.simulation.history import (
     Row,
 )
 from onceonly.simulation.imposture import unmasked
-from onceonly.simulation.network import CLIENT_WAIT_NS, Fate, certificate
+from onceonly.simulation.network import CLIENT_WAIT_NS, TAMPERED, Fate, certificate
 from onceonly.simulation.timeline import NS_PER_MS
 from onceonly.simulation.world import World
 from onceonly.store.contract.entries import Notice
@@ -50,7 +51,7 @@ DEATHS = frozenset({"killed", "power-cut", "stopped-itself"})
 _ALL = 1 << 30
 """More than any world has of anything."""
 
-ANSWERED = frozenset({Fate.DELIVERED, Fate.TWICE, Fate.AGAIN_LATER})
+ANSWERED = frozenset({Fate.DELIVERED, Fate.TWICE, Fate.AGAIN_LATER, *TAMPERED})
 """What is sent so is answered to whoever waits for it."""
 
 FROZEN_NS = 120 * NS_PER_S
@@ -79,6 +80,7 @@ class WorldCase:
         self.lines = {line_id(line): line for line in self.plan.lines}
         self.machines = {machine.name: machine for machine in self.plan.machines}
         self.outside = Outside(self.plan, self.history)
+        self._names = SharedNames(self.plan)
         self.terms: dict[tuple[str, str], DeliveryTerms] = {}
         """By machine and the id of an agreement or route."""
         self._about: dict[tuple[str, str, str], Parties] = {}
@@ -238,7 +240,7 @@ class WorldCase:
         return found
 
     def _file_rows(self) -> None:
-        for row in self.history.rows:
+        for row in map(self._names.row, self.history.rows):
             record = row.record
             self.rows_of[row.node].append(row)
             if record.from_party is None or record.to_party is None:
@@ -260,16 +262,20 @@ class WorldCase:
     def _file_letters(self) -> None:
         for sent in self.history.sent:
             packet = sent.packet
-            letter = read(packet.body)
+            letter = self._read(packet.body)
             place = sent.order, packet.at_ns, packet.source, packet.target, letter, packet.body
             self._file_leaving(Going(*place, packet.name, sent.fate))
         for arrived in self.history.arrived:
             if arrived.is_whole:
                 packet, body = arrived.packet, arrived.body
-                place = arrived.order, arrived.at_ns, packet.source, packet.target, read(body), body
+                letter = self._read(body)
+                place = arrived.order, arrived.at_ns, packet.source, packet.target, letter, body
                 is_damaged = body != packet.body
                 self._file_coming(Coming(*place, packet.name, is_damaged, packet.certificate))
         self._file_replies()
+
+    def _read(self, body: bytes) -> Letter:
+        return self._names.letter(read(body))
 
     def _file_replies(self) -> None:
         """What goes back in an answer leaves at once, and comes where the line still holds."""
@@ -278,7 +284,7 @@ class WorldCase:
         for reply in self.history.replied:
             # What is told to somebody who speaks for a machine is told to its owner.
             source, target = reply.packet.target, unmasked(reply.packet.source)
-            letter, name = read(reply.body), f"answer to {reply.packet.name}"
+            letter, name = self._read(reply.body), f"answer to {reply.packet.name}"
             place = reply.order, reply.at_ns, source, target, letter, reply.body, name
             self._file_leaving(Going(*place, Fate.DELIVERED))
             question = asked.get(reply.packet.name)

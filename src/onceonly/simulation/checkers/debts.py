@@ -44,6 +44,9 @@ def judge(case: WorldCase) -> Iterator[Violation]:
 def _debt(case: WorldCase, course: Course) -> Row | None:
     """The row with which the last notice about the message became owed."""
     line = course.line
+    dropped = course.first_into(Event.DROPPED)
+    if dropped is not None:
+        return dropped  # Whatever was agreed: its sender believes that it arrived (R-34).
     if line is None or not _are_agreed(line):
         return None if line is None else _custody_debt(case, course)
     # Who asked for no acknowledgement is told of nothing that came after it (R-14).

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.event import Event
 from onceonly.message.instant import NS_PER_S, US_PER_S
-from onceonly.message.message import DeliverySemantics
+from onceonly.message.message import AckRequested, DeliverySemantics
 from onceonly.message.signals import InquiryKind, MessageStatus, ReportedProcessing
 from onceonly.message.terms import DeliveryTerms, Remedy
 from onceonly.protocol.effects import NoticeKind
@@ -401,7 +401,7 @@ def _new_version(case: WorldCase, course: Course, terms: DeliveryTerms) -> Itera
 
 def _found(course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
     """Level 3: an answer that the partner has the message counts as an acknowledgement."""
-    is_over = False
+    is_over = terms.ack_requested is AckRequested.SIGNED  # A status is no evidence (R-31).
     for row in course.out:
         status, processing = said_in(row)
         is_over = is_over or row.record.event in ENDS

@@ -236,6 +236,8 @@ def _delivered(case: WorldCase, course: Course, terms: DeliveryTerms) -> Iterato
         return
     if there is not None and (there.delivered or there.first_into(Event.CANCEL_CONFIRMED)):
         return
+    if there is not None and there.first_into(Event.DROPPED):
+        return  # An operator is on record for it (O3).
     if not _is_accountable(case, course):
         text = "acknowledged, and never in the inbox of its To Party"
         yield _at("L2", course, text, case.end_order)
@@ -257,7 +259,7 @@ def _handed_over(case: WorldCase) -> Iterator[Violation]:
             continue
         if max(stored.at_ns, case.healed_ns) + SETTLE_NS + CALM_NS > case.end_ns:
             continue
-        if course.first_into(Event.CANCEL_CONFIRMED) is not None:
+        if course.first_into(Event.CANCEL_CONFIRMED) or course.first_into(Event.DROPPED):
             continue
         handed = [row for row in course.into if row.record.event is Event.HANDED_OVER]
         withheld = course.first_into(Event.WITHHELD)

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 from onceonly.message.event import Direction, Event
 from onceonly.protocol.ordering import NUMBERS
+from onceonly.simulation.cast import name_of
 from onceonly.simulation.checkers.case import WorldCase
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import Row
@@ -22,13 +23,12 @@ _ENDS = frozenset(
         Event.ACK_RECEIVED,
         Event.LATE_ACK_RECEIVED,
         Event.CANCELLED,
-        Event.CONVERSATION_RESET,
         Event.RESENT,
         Event.SETTLED,
     }
 )
 """After one of these another message of the conversation may leave: the partner has the message, or
-an operator gave it up."""
+an operator gave it up. After a Reset, whatever was under way."""
 
 
 def judge(case: WorldCase) -> Iterator[Violation]:
@@ -41,6 +41,8 @@ def judge(case: WorldCase) -> Iterator[Violation]:
             continue
         yield from handed_over(rows)
         yield from held(rows, _waiting(case, node, parties))
+        if not may_have_gaps(case, parties):
+            yield from without_gaps(rows)
 
 
 def _waiting(case: WorldCase, node: str, parties: tuple[str, str]) -> Collection[str]:
@@ -107,6 +109,8 @@ def sent(rows: Iterable[Row]) -> Iterator[Violation]:
         message_id = record.message_id or ""
         if record.event is Event.SUBMITTED:
             conversations[message_id] = record.conversation_id or ""
+        if record.event is Event.CONVERSATION_RESET:
+            under_way.pop(record.conversation_id or "", None)
         conversation = conversations.get(message_id)
         if conversation is None:
             continue
@@ -115,10 +119,29 @@ def sent(rows: Iterable[Row]) -> Iterator[Violation]:
             if other != message_id:
                 yield _at("O4", row, f"sent, and {other} of its conversation is under way")
             under_way[conversation] = message_id
-        elif (
-            record.event in _ENDS and other == message_id
-        ) or record.event is Event.CONVERSATION_RESET:
+        elif record.event in _ENDS and other == message_id:
             under_way.pop(conversation, None)
+
+
+def may_have_gaps(case: WorldCase, parties: tuple[str, str]) -> bool:
+    """Whether something else than our own sender may have left out a number.
+
+    Somebody hostile, a store that was set back, or an order that one party had and the other not.
+    """
+    ends = tuple(map(name_of, parties))
+    if not case.machines.keys() >= {*ends}:
+        return True
+    is_switched = any(
+        "is_ordered" in one.detail for end in ends for one in case.happened(end, "reconfigured")
+    )
+    return is_switched or case.is_set_back(*ends) or bool(case.outside.hostile & {*ends})
+
+
+def without_gaps(rows: Iterable[Row]) -> Iterator[Violation]:
+    """R-34: one message is under way at a time, so no receiver waits for a number of ours."""
+    for row in rows:
+        if row.record.event is Event.HELD:
+            yield _at("R-34", row, f"held, as if its sender had left a gap: {row.record.reason}")
 
 
 def _at(invariant: str, row: Row, text: str) -> Violation:

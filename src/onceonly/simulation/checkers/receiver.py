@@ -13,9 +13,10 @@ from onceonly.message.errors import ErrorCode
 from onceonly.message.event import Event
 from onceonly.message.instant import NS_PER_S, US_PER_S
 from onceonly.message.message import AckRequested, DeliverySemantics
+from onceonly.message.signing import Signed
 from onceonly.message.terms import DeliveryReceiptProvided, DeliveryTerms
 from onceonly.protocol.events import Outcome
-from onceonly.simulation.cast import name_of
+from onceonly.simulation.cast import line_id, name_of
 from onceonly.simulation.checkers.acknowledgements import SIGNALS, owes_answer, was_long_awake
 from onceonly.simulation.checkers.case import NEVER, WorldCase
 from onceonly.simulation.checkers.course import Coming, Course
@@ -65,7 +66,7 @@ def judge(case: WorldCase) -> Iterator[Violation]:
             if not case.comes_from_outside(course):
                 yield from _refused_without_cause(case, course)
                 yield from _refused_in_silence(case, course)
-                yield from _refused_without_a_row(course)
+                yield from _refused_without_a_row(case, course)
 
 
 def is_remembered(terms: DeliveryTerms) -> bool:
@@ -259,6 +260,22 @@ def _refused_in_time(case: WorldCase, course: Course) -> Iterator[Violation]:
             yield _at("I9", course, "refused for its age, and it was in its time", row.order)
 
 
+def _lost_its_order(case: WorldCase, course: Course) -> bool:
+    """Whether the parties may differ about the number that comes next (R-34).
+
+    While one of them has an order and the other has none, or after a store was set back.
+    """
+    line = course.line
+    if line is None or not line.terms.is_ordered:
+        return False
+    ends = (line.one, line.other)
+    return case.is_set_back(*ends) or any(
+        one.detail.startswith(f"{line_id(line)} ") and "is_ordered" in one.detail
+        for end in ends
+        for one in case.happened(end, "reconfigured")
+    )
+
+
 def _from_the_future(case: WorldCase, course: Course, row: Row) -> bool:
     """R-19: whether its Timestamp is further ahead of the clock there than was agreed."""
     terms, made_at = course.terms, case.copy_made_at(course, row)
@@ -280,6 +297,8 @@ def _refused_without_cause(case: WorldCase, course: Course) -> Iterator[Violatio
         record = row.record
         if record.error_code == ErrorCode.INCONSISTENT and _from_the_future(case, course, row):
             continue
+        if record.error_code == ErrorCode.INCONSISTENT and _lost_its_order(case, course):
+            continue
         if record.event is Event.REJECTED and record.error_code not in CAUSES:
             yield _at("L4", course, f"refused as {record.error_code}: {record.reason}", row.order)
 
@@ -299,6 +318,9 @@ def _refused_in_silence(case: WorldCase, course: Course) -> Iterator[Violation]:
     for row in course.into:
         if row.record.event is not Event.REJECTED or any(order > row.order for order in told):
             continue
+        stored = course.first_into(Event.STORED)
+        if stored is not None and stored.order < row.order and _lost_its_order(case, course):
+            continue  # A repeat has its acknowledgement, whatever is agreed by now (R-46).
         is_steady = case.death_of(row) == NEVER
         if is_steady and was_long_awake(case, course.node, row.at_ns):
             text = f"{row.record.event} as {row.record.error_code}, and its sender was never told"
@@ -307,6 +329,8 @@ def _refused_in_silence(case: WorldCase, course: Course) -> Iterator[Violation]:
 
 def _refused_though_stored(case: WorldCase, course: Course, stored: Row) -> Iterator[Violation]:
     """R-46: no Error is about a MessageId that is stored, whatever is wrong with a later copy."""
+    if course.line is not None and course.line.signs is not Signed.NONE:
+        return  # A copy that nobody proves to be his is no copy of it (R-30).
     is_known = is_remembered(course.terms) and not course.first_into(Event.CANCEL_CONFIRMED)
     if not is_known or case.has_forgotten(course.node, NEVER):
         return
@@ -318,13 +342,16 @@ def _refused_though_stored(case: WorldCase, course: Course, stored: Row) -> Iter
             yield _at("R-46", course, f"{said.packet} refuses what is stored", said.order)
 
 
-def _refused_without_a_row(course: Course) -> Iterator[Violation]:
+def _refused_without_a_row(case: WorldCase, course: Course) -> Iterator[Violation]:
     """E2: a refusal that leaves stands in the journal before, with its code."""
     for said in course.said:
+        if case.is_full(course.node, said.at_ns):
+            continue
         before = [row.record for row in course.into if row.order < said.order]
         written = {record.error_code for record in before if record.event in _REFUSED}
         if any(record.event is Event.APPLICATION_REFUSED for record in before):
-            written.add(ErrorCode.DELIVERY_FAILURE)
+            tells = course.terms.reports_refusals
+            written.add(ErrorCode.UNKNOWN if tells else ErrorCode.DELIVERY_FAILURE)
         if missing := {code for code, _ in said.letter.errors} - written:
             text = f"{said.packet} says {', '.join(sorted(missing))}, and no row says why"
             yield _at("E2", course, text, said.order)
@@ -450,7 +477,7 @@ def _kept_back(case: WorldCase, course: Course, stored: Row) -> Iterator[Violati
             yield _at("I11", course, "its acknowledgement never left, and no row says", row.order)
 
 
-_ENDS_WITHHOLDING = frozenset({Event.HANDED_OVER, Event.CANCEL_CONFIRMED})
+_ENDS_WITHHOLDING = frozenset({Event.HANDED_OVER, Event.CANCEL_CONFIRMED, Event.DROPPED})
 
 
 def may_have_left(row: Row) -> bool:

@@ -20,7 +20,7 @@ JUMP_NS = 5 * NS_PER_S
 SWEEP_NS = 60 * NS_PER_S
 """From the instant at which a sweep is due to its end, at most; and what clocks deviate."""
 
-_REMEMBERED = (Event.STORED, Event.CANCEL_CONFIRMED, Event.ARRIVED_IN_TRANSIT)
+_REMEMBERED = (Event.STORED, Event.CANCEL_CONFIRMED, Event.DROPPED, Event.ARRIVED_IN_TRANSIT)
 
 
 def judge(case: WorldCase) -> Iterator[Violation]:
@@ -131,7 +131,8 @@ def _is_done(course: Course, order: int) -> bool:
 def _is_last_word(row: Row) -> bool:
     if row.record.event is Event.PROCESSING_CHANGED:
         return row.record.reason == ProcessingState.COMPLETE
-    return row.record.event in (Event.APPLICATION_REFUSED, Event.CANCEL_CONFIRMED)
+    ends = (Event.APPLICATION_REFUSED, Event.CANCEL_CONFIRMED, Event.DROPPED)
+    return row.record.event in ends
 
 
 # Finite memory: R-19.

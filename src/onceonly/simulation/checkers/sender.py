@@ -15,6 +15,7 @@ from onceonly.message.message import DeliverySemantics, ReliableMessagingMethod
 from onceonly.message.terms import DeliveryTerms
 from onceonly.protocol.effects import NoticeKind
 from onceonly.protocol.events import CANNOT_BE_ASKED, Outcome, Settlement
+from onceonly.simulation.checkers import arrival
 from onceonly.simulation.checkers.arrival import ACKNOWLEDGED, is_doubt, says_no, shows_arrival
 from onceonly.simulation.checkers.case import NEVER, WorldCase
 from onceonly.simulation.checkers.course import Coming, Course, Going
@@ -327,7 +328,7 @@ class _Walk:
             self.paused = row
         if not is_pause or self.terms.semantics is DeliverySemantics.AT_MOST_ONCE:
             self.error = row
-        is_notice = row.record.error_code == ErrorCode.DELIVERY_FAILURE
+        is_notice = arrival.tells_of_failure(row, self.final, self.terms)
         if is_notice and not (self.has_arrived and is_doubt(row.record)):
             self.undone = row
             if self._is_taken_back(row):

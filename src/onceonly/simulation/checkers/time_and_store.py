@@ -45,7 +45,7 @@ def _at(invariant: str, course: Course, text: str, order: int) -> Violation:
 def _journal(case: WorldCase, node: str) -> Iterator[Violation]:
     """What was durable stays, and nothing else is there."""
     kept = case.world.nodes[node].snapshot().list_journal(0, NEVER >> 32)
-    seen = [row.record for row in case.rows_of[node]]
+    seen = [row.record for row in case.history.rows if row.node == node]
     if list(kept) != seen:
         at = next(
             (at for at, pair in enumerate(zip(kept, seen, strict=False)) if pair[0] != pair[1]),

@@ -168,14 +168,18 @@ def _of_ebms_2_0(
     if semantics is DeliverySemantics.AT_MOST_ONCE:
         asks = chance.random() < 0.5
     is_silent = _never_fails(terms) or terms.strict_release
+    window = chance.choice((1, 2, 3, 16))
+    mode = _wished_mode(chance) if scheme == "http" else SyncReplyMode.NONE
+    notifies = not is_silent and chance.random() < 0.7
     return changed(
         terms,
         semantics=semantics,
-        window=chance.choice((1, 2, 3, 16)),
+        window=window,
         acknowledges_on_request=True,
         ack_requested=AckRequested.UNSIGNED if asks else AckRequested.NONE,
-        sync_reply_mode=_wished_mode(chance) if scheme == "http" else SyncReplyMode.NONE,
-        notifies_failures=not is_silent and chance.random() < 0.7,
+        sync_reply_mode=mode,
+        notifies_failures=notifies,
+        reports_refusals=notifies,
         transient_retries=100,
         reports_processing=False,
     )

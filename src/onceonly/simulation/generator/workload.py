@@ -14,7 +14,7 @@ from onceonly.message.profile import Profile
 from onceonly.message.terms import Intermediary
 from onceonly.message.word import changed
 from onceonly.simulation.chance import stream
-from onceonly.simulation.generator import hostile, mishaps, staged, traffic
+from onceonly.simulation.generator import ebms2, hostile, mishaps, staged, traffic
 from onceonly.simulation.generator.agreed import expiring, patient, terms_of
 from onceonly.simulation.generator.profiles import DIRECT, ROUTED
 from onceonly.simulation.generator.scenes import Scene, scene_of
@@ -34,7 +34,8 @@ END_MS = 2 * 3_600_000
 
 def plan_of(seed: int) -> Plan:
     """The world of the seed. Pure: the same seed, the same plan, in any process."""
-    return staged.plan_of(seed) or hostile.plan_of(seed) or certified(with_words(_drawn(seed)))
+    plan = ebms2.plan_of(seed) or staged.plan_of(seed) or hostile.plan_of(seed)
+    return plan or ebms2.agreed(certified(with_words(_drawn(seed))))
 
 
 def _drawn(seed: int) -> Plan:

@@ -14,7 +14,7 @@ from onceonly.gateway.application.submissions import Part, Submission
 from onceonly.gateway.wiring import Gateway
 from onceonly.message.errors import LocalError
 from onceonly.message.event import Event
-from onceonly.message.identity import MessageKey
+from onceonly.message.identity import ConversationKey, MessageKey, Pair
 from onceonly.protocol.events import Settlement
 from onceonly.protocol.outbound import OutboundStatus
 from onceonly.protocol.pairing import PairStatus
@@ -22,7 +22,7 @@ from onceonly.simulation.cast import SERVICE, party
 from onceonly.simulation.history import Accepted, Operated
 from onceonly.simulation.machine.clerk import Clerk
 from onceonly.simulation.machine.node import Node, Unanswered
-from onceonly.simulation.plan import Habits
+from onceonly.simulation.plan import ACTION, Habits
 from onceonly.simulation.timeline import NS_PER_MS
 from onceonly.store.contract.conditions import StoreFull
 from onceonly.store.contract.entries import MessageFilter
@@ -34,6 +34,8 @@ COME_AGAIN = frozenset({"QueueFull"})
 """Refusals that end by themselves (R-27)."""
 
 _MANY = 1_000
+
+OPERATOR = "an operator"
 
 Call = Callable[[Gateway], Coroutine[Any, Any, None]]
 
@@ -70,6 +72,7 @@ class Application:
         agreement: str | None = None,
         like: str | None = None,
         is_keyed: bool = False,
+        conversation: str | None = None,
     ) -> None:
         """Hand a message over, as often as it takes to get an answer.
 
@@ -92,12 +95,13 @@ class Application:
             submission = Submission(
                 to=key.to_party,
                 service=SERVICE,
-                action="NewOrder",
+                action=self._action_of(agreement),
                 parts=[Part(sink, "application/xml", "order.xml") for sink in sinks],
                 agreement_id=agreement,
                 message_id=None if is_keyed else name,
                 idempotency_key=name if is_keyed else None,
                 ref_to_message_id=ref,
+                conversation_id=conversation,
             )
             try:
                 receipt = await gateway.submissions.submit(submission)
@@ -108,6 +112,13 @@ class Application:
             self._note_accepted(given, content, ref, name, called_at[0])
 
         self.call(call, is_repeated=True)
+
+    def _action_of(self, agreement_id: str | None) -> str:
+        """What its agreement is for, where that was agreed."""
+        for agreement in self._node.configuration.agreements:
+            if agreement.id == agreement_id and agreement.cpa.services:
+                return agreement.cpa.services[0].send[0]
+        return ACTION
 
     def _may_be_used_up(self, message_id: str) -> bool:
         """Given once and forgotten since (R-19): who keeps to its times uses no such id again."""
@@ -161,12 +172,40 @@ class Application:
             name = view.message.message_id
             self.operate("settle", message_id=name, word=word, reason="their operator says so")
 
+    def order(self, what: str, *, partner: str, conversation: str) -> None:
+        """An operator resets an ordered conversation, or releases or drops what waits in it."""
+
+        async def call(gateway: Gateway) -> None:
+            words = {"actor": OPERATOR, "reason": "their operator says so"}
+            if what == "reset":
+                words["anyway"] = self._blocking(partner, conversation)
+            await getattr(gateway.conversations, what)(partner, conversation, **words)
+
+        self.call(call, is_repeated=False, ended=partial(self._note_operated, what, ""))
+
+    def _blocking(self, partner: str, conversation: str) -> str:
+        pair = Pair(str(party(self._node.name)), partner)
+        state = self._node.snapshot().get_sending_order(ConversationKey(pair, conversation))
+        return state.in_turn or ""
+
+    def open_conversations(self) -> None:
+        """An operator lets every conversation go on that a message blocks, or a gap holds up."""
+        snapshot = self._node.snapshot()
+        for one in snapshot.list_blocked_orders(_MANY):
+            conversation = one.conversation
+            partner = conversation.pair.to_party
+            self.order("reset", partner=partner, conversation=conversation.conversation_id)
+        for gap in snapshot.list_gaps(_MANY):
+            conversation = gap.conversation
+            partner = conversation.pair.from_party
+            self.order("release", partner=partner, conversation=conversation.conversation_id)
+
     async def _redeliver(self, gateway: Gateway, message_id: str) -> None:
         """By the last hand-over that is there: as good a name of the message as the first."""
         offsets = self._node.snapshot().list_inbox_offsets(message_id, _MANY)
         offset = offsets[-1] if offsets else None
         await gateway.inbox.hand_over_again(
-            message_id, offset, actor="an operator", reason="its application lost it"
+            message_id, offset, actor=OPERATOR, reason="its application lost it"
         )
 
     def _note_operated(self, what: str, message_id: str, error: BaseException | None) -> None:
@@ -195,6 +234,7 @@ class Application:
         for pair in sorted(closed):
             partner = pair.to_party if pair.from_party == ours else pair.from_party
             self.operate("resume", partner=partner)
+        self.open_conversations()
 
     def call(
         self,

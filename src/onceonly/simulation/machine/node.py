@@ -27,7 +27,9 @@ from onceonly.simulation.machine.loop import Killed, ProcessLoop, enter
 from onceonly.simulation.machine.machine_store import MachineStore
 from onceonly.simulation.network import Network
 from onceonly.simulation.plan import USUAL_THREAD_MS
+from onceonly.simulation.signing_keys import can_sign, identity
 from onceonly.simulation.timeline import NS_PER_MS, Timeline
+from onceonly.steps.signing import SigningIdentity
 from onceonly.store.contract.conditions import StoreFailed, StoreFull, StoreRefused
 from onceonly.store.contract.store import Snapshot
 from onceonly.transport.transport import Answer, Outgoing, Request
@@ -172,6 +174,7 @@ class Process:
             failpoints=_Points(self),
             transport=_Wire(node, self),
             spool=node.store.open_spool(),
+            read_identities=self._read_identities,
         )
         enter(self.loop)
         try:
@@ -185,6 +188,12 @@ class Process:
         finally:
             enter(None)
         self.call(self._live(Life(self.gateway, sweep_s=SWEEP_S)), self._end)
+
+    def _read_identities(self, configuration: Configuration) -> tuple[SigningIdentity, ...]:
+        """That of the machine, if any of its agreements signs."""
+        name = self._node.name
+        is_used = any(agreement.signing.identities for agreement in configuration.agreements)
+        return (identity(name),) if is_used and can_sign(name) else ()
 
     async def _live(self, life: Life) -> None:
         await life.start(self._listen)

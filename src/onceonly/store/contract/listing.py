@@ -109,3 +109,11 @@ class ListSnapshot(Protocol):
     def count(self, wanted: ListFilter[T]) -> Count:
         """How many rows come after the cursor of `wanted`; stops at `COUNT_MAX`."""
         ...
+
+    def count_offsets(self, after: int, up_to: int) -> int:
+        """How many of the offsets of the inbox above `after` up to `up_to` are still known.
+
+        Every offset was given to a message, so the others are those of messages that were purged.
+        One that its sender took back counts, as long as it is known.
+        """
+        ...

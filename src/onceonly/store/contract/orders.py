@@ -51,6 +51,10 @@ class OrderSnapshot(Protocol):
         """The sending side; a new one if nothing of it was ever ordered, or it was forgotten."""
         ...
 
+    def find_end_of_numbers(self, conversation: ConversationKey) -> int | None:
+        """Until when we count on; None: nothing is known of the conversation, or it has no end."""
+        ...
+
     def get_receiving_order(self, conversation: ConversationKey) -> ReceivingOrder:
         """The receiving side; a new one if nothing of it ever came, or it was forgotten."""
         ...

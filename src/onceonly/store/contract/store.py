@@ -449,8 +449,9 @@ class Transaction(
     def purge_outbound(self, agreement_id: str, settled_before_at: int, limit: int) -> int:
         """Forget at most `limit` messages of the agreement settled before then. Returns how many.
 
-        A message in recovery, or one that awaits a response, is kept. With the message its package,
-        payloads, recovery and Idempotency-Key are forgotten.
+        A message in recovery, one that awaits a response, and one that blocks its conversation, is
+        kept: an operator decides about it (R-34). With the message its package, payloads, recovery
+        and Idempotency-Key are forgotten.
         """
         ...
 

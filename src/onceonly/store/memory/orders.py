@@ -29,6 +29,10 @@ class MemoryOrderReading(MemoryKeyReading):
         row = self._tables.sending_orders.get(conversation)
         return SendingOrder() if row is None else row[0]
 
+    def find_end_of_numbers(self, conversation: ConversationKey) -> int | None:
+        row = self._tables.sending_orders.get(conversation)
+        return None if row is None else row[1]
+
     def get_receiving_order(self, conversation: ConversationKey) -> ReceivingOrder:
         row = self._tables.receiving_orders.get(conversation)
         return ReceivingOrder() if row is None else row[0]

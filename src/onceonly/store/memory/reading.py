@@ -292,6 +292,9 @@ class MemorySnapshot(
         rows = (self._tables.inbound[self._tables.inbox[offset]] for offset in offsets)
         return (row for row in rows if row.status is InboundStatus.HANDED_OVER)
 
+    def count_offsets(self, after: int, up_to: int) -> int:
+        return sum(after < offset <= up_to for offset in self._tables.inbox)
+
     def last_offset(self) -> int:
         return self._tables.numbers.get("offset", 0)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
 from onceonly.journal.record import CHAIN_START, Record, linked
-from onceonly.message.identity import MessageKey, Pair
+from onceonly.message.identity import ConversationKey, MessageKey, Pair
 from onceonly.message.message import AckRequested, Message
 from onceonly.message.package import Package
 from onceonly.message.word import changed
@@ -304,12 +304,18 @@ class MemoryTransaction(
             and row.settled_at is not None
             and row.settled_at < settled_before_at
             and not self.is_recovering(message_id)
+            and self._in_turn_with(row.message) != message_id
         ]
         found = sorted(settled)[:limit]
         for _, _, message_id in found:
             self._note_end(message_id, self._tables.outbound[message_id].state.status)
             self._forget_outbound(message_id)
         return len(found)
+
+    def _in_turn_with(self, message: Message) -> str | None:
+        """The message that has the turn in the conversation of this one, or blocks it."""
+        name = ConversationKey(message.pair, message.conversation_id)
+        return self.get_sending_order(name).in_turn
 
     def _forget_outbound(self, message_id: str) -> None:
         idempotency_key = self._tables.outbound[message_id].idempotency_key

@@ -38,6 +38,10 @@ class SqliteOrderReading(SqliteQuestions):
         row = self._get("get_sending_order", *_name(conversation))
         return SendingOrder() if row is None else _to_sending_order(row)
 
+    def find_end_of_numbers(self, conversation: ConversationKey) -> int | None:
+        found: int | None = self._get("find_end_of_numbers", *_name(conversation))
+        return found
+
     def get_receiving_order(self, conversation: ConversationKey) -> ReceivingOrder:
         row = self._get("get_receiving_order", *_name(conversation))
         return ReceivingOrder() if row is None else ReceivingOrder(*row)

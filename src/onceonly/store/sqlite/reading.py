@@ -202,6 +202,10 @@ class SqliteSnapshot(
         found: int | None = self._get("find_newest_offset", offset)
         return found
 
+    def count_offsets(self, after: int, up_to: int) -> int:
+        found: int = self._get("count_offsets", after, up_to)
+        return found
+
     def last_offset(self) -> int:
         found: int = self._get("get_last_offset")
         return found

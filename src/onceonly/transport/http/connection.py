@@ -332,7 +332,12 @@ class HttpConnection(asyncio.Protocol):
 
     def _receive(self, head: RequestHead) -> None:
         request = Request(
-            head.content_type, head.content_length, self._peer, certificate=self._certificate
+            head.content_type,
+            head.content_length,
+            self._peer,
+            certificate=self._certificate,
+            soap_action=head.soap_action,
+            hops=head.hops,
         )
         loop = self._endpoint.loop
         reception = self._endpoint.receive(request, self._body)

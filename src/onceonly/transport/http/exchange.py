@@ -9,6 +9,7 @@ agreement allows there (syncReplyMode, seed 001 §1.2.2), and a SOAP Fault besid
 import asyncio
 import select
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import cast
 
 import httptools
@@ -88,7 +89,7 @@ class ClientConnection(asyncio.Protocol):
         self._reason = ""
         self._phrase = b""
         self._location = ""
-        self._retry_after = ""
+        self._retry_after = self._date = ""
         self._take_reply: TakeReply | None = None
         self._reply = bytearray()
         self._reply_type = ""
@@ -160,7 +161,7 @@ class ClientConnection(asyncio.Protocol):
         if self._is_answer_whole:
             raise _BadAnswerError
         self._error_name = self._reason = self._reply_type = self._location = ""
-        self._retry_after = ""
+        self._retry_after = self._date = ""
         self._phrase = b""
 
     def on_status(self, piece: bytes) -> None:
@@ -179,6 +180,8 @@ class ClientConnection(asyncio.Protocol):
             self._location = value.decode("latin-1")
         elif name.lower() == b"retry-after":
             self._retry_after = value.decode("latin-1")
+        elif name.lower() == b"date":
+            self._date = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
         """Decide the outcome, if the answer is not interim. Raises for an impossible status."""
@@ -379,7 +382,9 @@ class ClientConnection(asyncio.Protocol):
                 bytes_left=True,
                 status_code=status,
                 detail=detail,
-                retry_after_s=read_retry_after(status, self._retry_after),
+                retry_after_s=read_retry_after(
+                    status, self._retry_after, date=self._date, now=datetime.now(UTC)
+                ),
             )
             self._exchange.set_result(Exchanged(transmission, is_cut))
         self._release_writer()

@@ -19,11 +19,12 @@ from functools import lru_cache
 
 import httptools
 
+from onceonly.message.package import HOPS_HEADER
 from onceonly.message.word import Word
 from onceonly.transport.http import refusal
 from onceonly.transport.http.limits import HEADERS_MAX
 from onceonly.transport.http.refusal import HttpRefused
-from onceonly.transport.transport import Answer
+from onceonly.transport.transport import Answer, read_hops
 
 
 class RequestHead(Word):
@@ -38,6 +39,10 @@ class RequestHead(Word):
     expects_continue: bool
     is_last: bool
     """The connection ends after this request."""
+    soap_action: str | None = None
+    """SOAPAction without its quotes; None where there is none, or an empty one."""
+    hops: int = 0
+    """See `transport.Request`."""
 
 
 _HEAD = re.compile(
@@ -47,6 +52,8 @@ _HEAD = re.compile(
 _BARE_LINE_FEED = re.compile(rb"(?<!\r)\n")
 _HOST = re.compile(rb"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
 
+_SOAP_ACTION = re.compile(rb"(?i)\r\nsoapaction:([^\r\n]*)")
+
 _LENGTH_DIGITS_MAX = 18
 """Far beyond every limit, and still a 64-bit number for llhttp."""
 
@@ -54,6 +61,7 @@ _LENGTH_DIGITS_MAX = 18
 _SINGLE = frozenset({b"host", b"content-length", b"content-type"})
 
 
+_HOPS = HOPS_HEADER.lower().encode("ascii")
 _FOLD = re.compile(rb"\r\n[ \t]")
 _ABSOLUTE_FORM = re.compile(rb"(https?)://([^/?#@]*+)([/?][!-~]*+)?")
 _PORTS = {b"http": b"80", b"https": b"443"}
@@ -101,11 +109,12 @@ def find_known_head(
     if len(pieces) != 7:
         return None
     before, name, one, between, other_name, other, after = pieces
-    is_length_first = _is_length_first(
+    known = _find_known(
         (before, name, between, other_name, after), path, body_bytes_max, authorities
     )
-    if is_length_first is None:
+    if known is None:
         return None
+    is_length_first, soap_action = known
     length, content_type = (one, other) if is_length_first else (other, one)
     if not length.isdigit() or len(length) > _LENGTH_DIGITS_MAX:
         return None
@@ -118,21 +127,25 @@ def find_known_head(
         content_length=content_length,
         expects_continue=False,
         is_last=False,
+        soap_action=soap_action,
     )
 
 
 @lru_cache(maxsize=256)
-def _is_length_first(
+def _find_known(
     around: tuple[bytes, ...], path: bytes, body_bytes_max: int, authorities: frozenset[bytes]
-) -> bool | None:
-    """Which of the two values around which this stands is the length; None where a head may differ.
+) -> tuple[bool, str | None] | None:
+    """Whether the first of the two values around which this stands is the length, and SOAPAction.
 
-    Two heads are read that have other values there, by this file and by llhttp.
+    None where a head may differ. Two heads are read that have other values there, by this file and
+    by llhttp.
     """
     before, name, between, other_name, after = around
     is_length_first = name.lower().endswith(b"length: ")
-    for length in (1, 2):
-        values = [b"a/%d" % length, b"%d" % length]
+    said = _SOAP_ACTION.findall(before + between + after)
+    soap_action = _soap_action_of(said[0]) if said else None
+    for length, kind in ((1, b"text/1"), (2, b"multipart/2")):
+        values = [kind, b"%d" % length]
         one, other = reversed(values) if is_length_first else values
         raw = b"".join((before, name, one, between, other_name, other, after))
         expected = RequestHead(
@@ -141,6 +154,7 @@ def _is_length_first(
             content_length=length,
             expects_continue=False,
             is_last=False,
+            soap_action=soap_action,
         )
         try:
             found = read_request_head(
@@ -150,7 +164,7 @@ def _is_length_first(
             return None
         if found != expected or not _has_body(raw, length):
             return None
-    return is_length_first
+    return is_length_first, soap_action
 
 
 def _has_body(raw: bytes, length: int) -> bool:
@@ -206,6 +220,8 @@ def read_request_head(
         raise HttpRefused(refusal.LENGTH_REQUIRED)
     if fields.get(b"content-encoding", b"identity").lower() != b"identity":
         raise HttpRefused(refusal.CONTENT_ENCODING)
+    if not _is_as_it_stands(fields):
+        raise HttpRefused(refusal.CONTENT_ENCODING)
     if length is not None and length > body_bytes_max:
         raise HttpRefused(refusal.BODY_TOO_LARGE)
     return RequestHead(
@@ -214,7 +230,17 @@ def read_request_head(
         content_length=length,
         expects_continue=_expects_continue(fields, is_http_1_0=is_http_1_0),
         is_last=is_http_1_0 or _closes(fields.get(b"connection")),
+        soap_action=_soap_action_of(fields.get(b"soapaction", b"")),
+        hops=read_hops(fields.get(_HOPS, b"").decode("latin-1")),
     )
+
+
+def _soap_action_of(value: bytes) -> str | None:
+    """The value without the quotes around it; None for an empty one."""
+    text = value.strip(b" \t").decode("latin-1")
+    if len(text) > 1 and text[0] == text[-1] == '"':
+        text = text[1:-1]
+    return text or None
 
 
 def _read_fields(block: bytes) -> dict[bytes, bytes]:
@@ -233,6 +259,17 @@ def _read_fields(block: bytes) -> dict[bytes, bytes]:
             value = fields[name] + b", " + value
         fields[name] = value
     return fields
+
+
+def _is_as_it_stands(fields: dict[bytes, bytes]) -> bool:
+    """Whether nobody can read another package here than we do (attack S18).
+
+    RFC 2045 §6.4: no encoding that changes bytes may be said of a multipart as a whole. HTTP does
+    not know the field, but something on the way may undo it.
+    """
+    is_multipart = fields.get(b"content-type", b"").lower().startswith(b"multipart/")
+    said = fields.get(b"content-transfer-encoding", b"binary").lower()
+    return not is_multipart or said in (b"7bit", b"8bit", b"binary")
 
 
 def _read_length(fields: dict[bytes, bytes], *, is_http_1_0: bool) -> int | None:

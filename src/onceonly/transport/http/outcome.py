@@ -5,7 +5,10 @@ A refusal must prove that nothing was stored. Whoever answers 3xx or 4xx did not
 proves something only if it shows that an MSH sent it.
 """
 
+import math
 import re
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Final
 
@@ -32,6 +35,7 @@ RETRY_AFTER_S_MAX: Final = 86_400
 """Longest Retry-After that is heeded: nobody can put a message off for longer at once."""
 
 _SECONDS: Final = re.compile(r"[0-9]{1,9}")
+_DATE_LENGTH_MAX: Final = 64
 _PACKAGE: Final = re.compile(r"multipart/related\s*(;|$)", re.IGNORECASE)
 _XML: Final = re.compile(r"\s*text/xml\s*(;|$)", re.IGNORECASE)
 
@@ -64,14 +68,33 @@ def may_hold_fault(status: int, content_type: str) -> bool:
     return status >= 400 and _XML.match(content_type) is not None
 
 
-def read_retry_after(status: int | None, value: str) -> int | None:
+def read_retry_after(status: int | None, value: str, *, date: str, now: datetime) -> int | None:
     """The seconds of a Retry-After beside this status; None if there are none to heed.
 
-    A date is not heeded: the two clocks may differ by more than the pause that is meant.
+    An HTTP date in it is a time of the peer's clock, which need not go as ours does. So it counts
+    from `date`, the Date of the same answer, and from `now` where the answer has none.
     """
-    if status not in COME_AGAIN or _SECONDS.fullmatch(value) is None:
+    if status not in COME_AGAIN:
         return None
-    return min(int(value), RETRY_AFTER_S_MAX)
+    if _SECONDS.fullmatch(value) is not None:
+        return min(int(value), RETRY_AFTER_S_MAX)
+    until = _find_instant(value)
+    if until is None:
+        return None
+    wait = until - (_find_instant(date) or now)
+    return min(max(math.ceil(wait.total_seconds()), 0), RETRY_AFTER_S_MAX)
+
+
+def _find_instant(value: str) -> datetime | None:
+    """An HTTP date in any of its three forms (RFC 9110 §5.6.7); None for everything else."""
+    if len(value) > _DATE_LENGTH_MAX:
+        return None
+    try:
+        instant = parsedate_to_datetime(value)
+        # What names no zone is GMT, too: the oldest form never does.
+        return instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
 
 
 def named(error_name: str, reason: str) -> str:

@@ -61,7 +61,10 @@ BODY_TOO_LARGE = _refused(
     413, "MessageTooLarge", "the body is larger than any message here; expected is a smaller one"
 )
 CONTENT_ENCODING = _refused(
-    415, "ContentEncodingNotSupported", "the body has a Content-Encoding; expected is none"
+    415,
+    "ContentEncodingNotSupported",
+    "the body has a Content-Encoding, or is a multipart in a Content-Transfer-Encoding; expected is"
+    " the body as it is",
 )
 EXPECTATION_FAILED = _refused(
     417, "ExpectationFailed", "the Expect is not known; expected is 100-continue or none"

@@ -108,7 +108,7 @@ class SmtpTransport:
             recipient=recipient,
             content_type=outgoing.content_type,
             message_id=outgoing.message_id,
-            token=secrets.token_hex(16),
+            mail_name=outgoing.mail_name or secrets.token_hex(16),
             date=self._now(),
             headers=outgoing.headers,
         )

@@ -1,9 +1,9 @@
 """The header block of a mail: ours is written by a fixed grammar, a peer's is read within bounds.
 
 Knows RFC 5322 lines and the few fields that say what a mail is. Only the Content-Type of a package
-and, if it is plain enough, its MessageId get into a header (attack M3). A mail is either a package
-for the gateway or an automatic mail about another mail. The latter is never taken for an answer and
-never answered (attack M10, RFC 3834).
+and, if it is plain enough, its MessageId get into a header that we write (attack M3). A mail is
+either a package for the gateway or an automatic mail about another mail. The latter is never taken
+for an answer and never answered (attack M10, RFC 3834).
 """
 
 import re
@@ -12,17 +12,20 @@ from email.utils import format_datetime
 from typing import Final
 
 from onceonly.message.errors import LocalError
-from onceonly.message.word import Word
+from onceonly.message.package import HOPS_HEADER
+from onceonly.message.word import Word, changed
 from onceonly.transport.mail import reply
 from onceonly.transport.mail.limits import HEAD_BYTES_MAX, LINE_MAX, RECEIVED_MAX
 from onceonly.transport.mail.reply import MailRefused
-from onceonly.transport.transport import Headers
+from onceonly.transport.transport import Headers, read_hops
 
 _PLAIN_ID: Final = re.compile(r"[A-Za-z0-9@._:/+=-]{1,200}")
 _FIELD: Final = re.compile(rb"([!-9;-~]{1,100})[ \t]*:(.*)", re.DOTALL)
-_KEPT: Final = frozenset({b"content-type", b"content-transfer-encoding", b"auto-submitted"})
+_HOPS: Final = HOPS_HEADER.lower().encode("ascii")
+_KEPT: Final = frozenset({b"content-type", b"content-transfer-encoding", b"auto-submitted", _HOPS})
 _AS_THEY_ARE: Final = frozenset({"", "7bit", "8bit", "binary"})
 _TO_BE_UNDONE: Final = frozenset({"base64", "quoted-printable"})
+_ID: Final = re.compile(r"<[!-;=?-~]{1,700}>")
 _ABOUT_MAIL: Final = frozenset(
     {"multipart/report", "message/delivery-status", "message/disposition-notification"}
 )
@@ -34,8 +37,12 @@ class MailHead(Word):
     content_type: str
     automatic: str | None
     """What kind of automatic mail it is, or None for one that a partner's MSH sent."""
+    message_id: str | None = None
+    """The mail's own Message-ID with its brackets; None where it has none, or several."""
     transfer_encoding: str = "binary"
     """Of the whole body, which then has no parts (RFC 2045 §6.4)."""
+    hops: int = 0
+    """See `transport.Request`."""
 
 
 def render_head(  # noqa: PLR0913 - because each is a line of the head
@@ -44,14 +51,14 @@ def render_head(  # noqa: PLR0913 - because each is a line of the head
     recipient: str,
     content_type: str,
     message_id: str,
-    token: str,
+    mail_name: str,
     date: datetime,
     headers: Headers = (),
 ) -> bytes:
     """The header block with its empty line. Addresses have passed `is_mailbox`.
 
-    `token` is new for each transmission: a mailbox that drops a second copy of one Message-ID would
-    drop the resend of a mail that was lost after it. Raises `LocalError` (InvalidText) for a
+    `mail_name` is new for each transmission: a mailbox that drops a second copy of one Message-ID
+    would drop the resend of a mail that was lost after it. Raises `LocalError` (InvalidText) for a
     Content-Type that is not a single line.
     """
     if not (content_type.isascii() and content_type.isprintable()):
@@ -62,7 +69,7 @@ def render_head(  # noqa: PLR0913 - because each is a line of the head
         f"From: <{sender}>",
         f"To: <{recipient}>",
         f"Subject: {subject}",
-        f"Message-ID: <{token}@{sender.rpartition('@')[2]}>",
+        f"Message-ID: <{mail_name}@{sender.rpartition('@')[2]}>",
         "MIME-Version: 1.0",
         *(f"{name}: {value}" for name, value in headers),
         f"Content-Type: {content_type}",
@@ -81,6 +88,7 @@ class HeadReader:
         self._automatic = None if has_sender else "Bounce"
         self._field = b""
         self._kept: dict[bytes, str] = {}
+        self._ids: list[str] = []
         self._size_bytes = 0
         self._received_count = 0
 
@@ -107,6 +115,9 @@ class HeadReader:
             self._received_count += 1
             if self._received_count > RECEIVED_MAX:
                 raise MailRefused(reply.MAIL_LOOP)
+        elif name == b"message-id":
+            # A mail is taken whatever stands there; only a plain one is worth remembering.
+            self._ids.append(match[2].decode("ascii", "replace").strip())
         elif name in _KEPT:
             if name in self._kept or not match[2].isascii():
                 raise MailRefused(reply.MALFORMED_HEAD)
@@ -120,12 +131,20 @@ class HeadReader:
         if automatic is None and _first_word(content_type) in _ABOUT_MAIL:
             automatic = "DeliveryReport"
         encoding = self._kept.get(b"content-transfer-encoding", "").lower()
+        named = self._ids[0] if len(self._ids) == 1 else ""
+        head = MailHead(
+            content_type,
+            automatic,
+            message_id=named if _ID.fullmatch(named) else None,
+            hops=read_hops(self._kept.get(_HOPS, "")),
+        )
         if automatic is not None or encoding in _AS_THEY_ARE:
-            return MailHead(content_type, automatic)
+            return head
+        # A multipart is never encoded itself, so it could be read in two ways (S18).
         has_parts = _first_word(content_type).startswith("multipart/")
         if not content_type or has_parts or encoding not in _TO_BE_UNDONE:
             raise MailRefused(reply.TRANSFER_ENCODING)
-        return MailHead(content_type, automatic, encoding)
+        return changed(head, transfer_encoding=encoding)
 
 
 def _first_word(value: str) -> str:

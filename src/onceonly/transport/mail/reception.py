@@ -15,6 +15,7 @@ from onceonly.transport.mail import reply
 from onceonly.transport.mail.head import HeadReader, MailHead
 from onceonly.transport.mail.limits import BATCH_BYTES, DISCARD_BYTES_MAX, LINE_MAX
 from onceonly.transport.mail.reply import MailRefused, to_smtp
+from onceonly.transport.mail.report import AutomaticReport, ReportReader
 from onceonly.transport.transport import (
     Answer,
     NoteRefusal,
@@ -24,8 +25,8 @@ from onceonly.transport.transport import (
     note_nothing,
 )
 
-DropAutomatic = Callable[[str, str], Awaitable[Answer]]
-"""Called with the peer and the kind of an automatic mail: the gateway notes it (M10) and returns an
+DropAutomatic = Callable[[str, AutomaticReport], Awaitable[Answer]]
+"""Called with the peer and what an automatic mail says: the gateway notes it (M10) and returns an
 answer, as `Receive` does."""
 
 
@@ -49,6 +50,7 @@ class MailReception:
         self._taker = taker
         self._peer = peer
         self._reader: HeadReader | None = HeadReader(has_sender=has_sender)
+        self._report: ReportReader | None = None
         self._refusal: Answer | None = None
         self._batch: list[bytes] = []
         self._batch_bytes = 0
@@ -66,7 +68,9 @@ class MailReception:
             line = line[1:]
         try:
             self._check(line)
-            if self._reader is None:
+            if self._report is not None:
+                self._report.feed(line[:-2])
+            elif self._reader is None:
                 self._gather(line)
             else:
                 self._read_head(self._reader, line)
@@ -113,7 +117,11 @@ class MailReception:
         """The final dot came: return the answer, with SMTP's codes."""
         if self._reader is not None:
             self.refuse(reply.MALFORMED_HEAD)
-        if self._refusal is None:
+        if self._refusal is None and self._report is not None:
+            report = self._report.finish()
+            self.task = asyncio.ensure_future(self._taker.drop_automatic(self._peer, report))
+            self.task.add_done_callback(self._ended)
+        elif self._refusal is None:
             self._hand_on()
             self._body.finish()
         if self.task is not None:
@@ -137,18 +145,18 @@ class MailReception:
 
     def _begin(self, head: MailHead) -> None:
         if head.automatic is not None:
-            self.task = asyncio.ensure_future(
-                self._taker.drop_automatic(self._peer, head.automatic)
-            )
-        else:
-            request = Request(
-                head.content_type,
-                None,
-                self._peer,
-                "smtp",
-                transfer_encoding=head.transfer_encoding,
-            )
-            self.task = asyncio.ensure_future(self._taker.receive(request, self._body))
+            self._report = ReportReader(head.automatic)
+            return
+        request = Request(
+            head.content_type,
+            None,
+            self._peer,
+            "smtp",
+            mail_id=head.message_id,
+            transfer_encoding=head.transfer_encoding,
+            hops=head.hops,
+        )
+        self.task = asyncio.ensure_future(self._taker.receive(request, self._body))
         self.task.add_done_callback(self._ended)
 
     def _gather(self, line: bytes) -> None:

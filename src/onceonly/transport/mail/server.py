@@ -135,7 +135,7 @@ async def serve_smtp(
     """Listen at a URI like `smtp://127.0.0.1:8425` for mail to the door's mailbox and no other.
 
     `receive` is called once per mail that may be a package, `drop_automatic` for bounces, reports
-    and automatic replies, whose content nobody reads (M10); `note_refusal` for commands and mails
+    and automatic replies, of which little is read (M10); `note_refusal` for commands and mails
     that are refused without either. If `receive` fails with another error than TransferBroken, the
     peer gets 451 and the loop's exception handler gets the error. Raises `LocalError` if `listen`,
     the mailbox or the TLS settings are wrong, `OSError` for an address that is not available.

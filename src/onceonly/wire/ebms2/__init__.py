@@ -6,7 +6,7 @@ from typing import Final
 from onceonly.message.profile import Profile
 from onceonly.wire import soap
 from onceonly.wire.codec import Codec
-from onceonly.wire.ebms2 import reading, signing, slots, writing
+from onceonly.wire.ebms2 import hops, reading, signing, slots, writing
 from onceonly.wire.ebms2.names import HEADER_TYPE, SERVICE
 
 CODEC: Final = Codec(
@@ -29,6 +29,7 @@ CODEC: Final = Codec(
     write_fault=soap.write_fault,
     sign=signing.sign,
     references_over=signing.references_over,
+    pass_on=hops.pass_on,
     leaf=slots.LEAF,
     said_twice=slots.SAID_TWICE,
     read_as=slots.read_as,

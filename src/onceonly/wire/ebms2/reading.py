@@ -37,7 +37,12 @@ from onceonly.wire.document import About, Document
 from onceonly.wire.ebms2 import names as own
 from onceonly.wire.ebms2.header import ORDERS, Header, located, read_header, salvage_header
 from onceonly.wire.ebms2.manifest import read_manifest
-from onceonly.wire.ebms2.sections import Sections, check_versions, sections_of
+from onceonly.wire.ebms2.sections import (
+    Sections,
+    check_versions,
+    refuse_not_understood,
+    sections_of,
+)
 from onceonly.wire.ebms2.verdicts import read_acknowledgment, read_errors
 from onceonly.wire.elements import find_attribute, find_text, get, get_text, misshapen, once
 from onceonly.wire.extension import read_ack_status
@@ -65,6 +70,7 @@ def read(root: Element, limits: Limits) -> Document:
     """
     envelope = read_envelope(root)
     sections = sections_of(root, envelope)
+    refuse_not_understood(envelope)
     element = sections.blocks.get("MessageHeader")
     if element is None:
         is_fault = find_fault(root) is not None
@@ -368,7 +374,9 @@ def salvage(root: Element, limits: Limits) -> About:
     """What can be known about the sender of a refused document. Never raises."""
     try:
         sections = sections_of(root, read_envelope(root))
+        header = sections.blocks.get("MessageHeader")
+        fault = find_fault(root) if header is None else None
     except RemoteError:
         return salvage_header(None, limits)
-    about = salvage_header(sections.blocks.get("MessageHeader"), limits)
+    about = changed(salvage_header(header, limits), fault=fault)
     return changed(about, wants_sync_reply="SyncReply" in sections.hop_blocks)

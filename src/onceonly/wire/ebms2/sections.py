@@ -63,9 +63,21 @@ def sections_of(root: Element, envelope: SoapEnvelope) -> Sections:
             signature = element
         elif element.tag.startswith(_OWN_PREFIX) and name in _ELSEWHERE:
             _take(block, name, blocks, hop_blocks)
-        elif block.must_understand and not element.tag.startswith(f"{{{EXTENSION}}}"):
-            raise not_understood(block)
     return Sections(blocks, hop_blocks, _body_of(envelope.body), signature)
+
+
+def refuse_not_understood(envelope: SoapEnvelope) -> None:
+    """Raise `RemoteError` for a block that is for us, must be understood, and is not.
+
+    Apart from `sections_of`, since the sender of such an envelope is known all the same.
+    """
+    for block in envelope.blocks:
+        tag = block.element.tag
+        is_ours = tag.startswith(_OWN_PREFIX) and name_of(block.element) in _ELSEWHERE
+        is_known = is_ours or tag == _SIGNATURE or tag.startswith(f"{{{EXTENSION}}}")
+        is_for_us = block.actor in (*_END_ACTORS, *_HOP_ACTORS)
+        if is_for_us and block.must_understand and not is_known:
+            raise not_understood(block)
 
 
 def _refuse_inner_actors(root: Element, envelope: SoapEnvelope) -> None:

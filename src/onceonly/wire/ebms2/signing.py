@@ -40,12 +40,9 @@ def sign(document: str, payloads: tuple[Payload, ...], signing: EnvelopeSigning)
     before, place, after = document.partition(_PLACE)
     assert place, "an envelope of ours has a Header"
     method = Method(is_exclusive=signing.is_exclusive)
-    unsigned = f"{before}  \r\n{place}{after}".encode()
-    ((envelope,),) = canonical_forms(unsigned, (covered(method, is_filtered=True),))
-    info = _signed_info(signing, sha256(envelope).digest(), payloads)
     certificate = b64encode(signing.signer.certificate).decode()
 
-    def whole(value: str) -> str:
+    def whole(info: str, value: str) -> str:
         return (
             f'{before}  <ds:Signature xmlns:ds="{NAMESPACE}">{info}'
             f"<ds:SignatureValue>{value}</ds:SignatureValue><ds:KeyInfo><ds:X509Data>"
@@ -53,8 +50,26 @@ def sign(document: str, payloads: tuple[Payload, ...], signing: EnvelopeSigning)
             f"</ds:Signature>\r\n{place}{after}"
         )
 
-    ((form,),) = canonical_forms(whole("").encode(), (View(method, SIGNED_INFO_PATH),))
-    return whole(b64encode(signing.signer.sign(form)).decode())
+    # In one reading, so before the digest of the envelope is known: base64 is its own canonical
+    # form, and what is in the Signature changes nothing of the envelope that is covered.
+    info = _signed_info(signing, _NO_DIGEST, payloads)
+    (envelope,), (form,) = canonical_forms(
+        whole(info, "").encode(),
+        (covered(method, is_filtered=True), View(method, SIGNED_INFO_PATH)),
+    )
+    digest = b64encode(sha256(envelope).digest())
+    form = _with_digest(form, digest)
+    value = b64encode(signing.signer.sign(form)).decode()
+    return whole(_with_digest(info.encode(), digest).decode(), value)
+
+
+_NO_DIGEST: Final = bytes(32)
+"""Stands for the digest of the envelope until that is known."""
+
+
+def _with_digest(text: bytes, digest: bytes) -> bytes:
+    """SignedInfo with the digest of the envelope, whose Reference is the first."""
+    return text.replace(b64encode(_NO_DIGEST), digest, 1)
 
 
 def references_over(document: bytes, payloads: tuple[Payload, ...]) -> tuple[SignedReference, ...]:

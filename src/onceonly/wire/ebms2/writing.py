@@ -67,7 +67,7 @@ def write(content: Content, _routing: RoutingHeader) -> str:
     action, blocks, body = _signal(content)
     is_sync = content.header.wants_sync_reply
     return _whole(
-        _signal_header(content.header, action, has_reference=not isinstance(content, Inquiry)),
+        _signal_header(content.header, action, has_reference=_has_reference(content)),
         (_SYNC_REPLY if is_sync else "", *blocks),
         body,
     )
@@ -146,6 +146,24 @@ def _acknowledgment(element: AcknowledgmentElement | None, about: str | None) ->
     )
 
 
+def write_hop_blocks(
+    requested: AckRequested, element: AcknowledgmentElement | None
+) -> tuple[str, str]:
+    """What an intermediary asks and says of its own hop: AckRequested, and Acknowledgment.
+
+    Each stands for itself, with its own declarations, in any envelope; empty where there is none.
+    """
+    asked = _ack_requested(requested, Actor.NEXT_MSH)
+    said = _acknowledgment(element, None)
+    return _declared(asked, "AckRequested"), _declared(said, "Acknowledgment")
+
+
+def _declared(block: str, name: str) -> str:
+    return block.strip().replace(
+        f"<eb:{name}", f'<eb:{name} xmlns:eb="{own.NAMESPACE}" xmlns:SOAP="{SOAP}"', 1
+    )
+
+
 def _manifest(message: Message) -> str:
     if not message.payloads:
         return ""
@@ -200,6 +218,10 @@ def _signal(signal: Signal) -> tuple[str, tuple[str, ...], str]:
         raise _not_on_wire(signal.kind)
     body = _status(signal) if signal.kind is InquiryKind.STATUS else ""
     return own.REPORTS[signal.kind], (), body
+
+
+def _has_reference(signal: Signal) -> bool:
+    return signal.has_reference if isinstance(signal, Inquiry) else True
 
 
 def _not_on_wire(kind: InquiryKind) -> LocalError:

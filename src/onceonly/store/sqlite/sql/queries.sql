@@ -430,6 +430,10 @@ SELECT inbox_offset, message_id, agreement_id, received_at, handed_over_at, proc
   WHERE inbox_offset > ? AND inbox_offset IS NOT NULL AND status = 'handed_over'
   ORDER BY inbox_offset LIMIT ?
 
+-- name: count_offsets
+SELECT count(*) FROM inbound
+  WHERE inbox_offset > ? AND inbox_offset <= ? AND inbox_offset IS NOT NULL
+
 -- name: list_not_complete
 SELECT inbox_offset, message_id, agreement_id, received_at, handed_over_at, processing, digest,
     header_digest, repetition, first_offset, first_handed_over_at, from_ids, to_ids,
@@ -718,6 +722,11 @@ SELECT position, message_id, status FROM outbound INDEXED BY outbound_settled
   WHERE agreement_id = ? AND settled_at < ? AND settled_at IS NOT NULL
     AND NOT EXISTS (SELECT 1 FROM recovery WHERE recovery.position = outbound.position
       AND (phase <> 'at-rest' OR response = 'awaited'))
+    AND NOT EXISTS (SELECT 1 FROM outbound_message JOIN sending_order
+      ON sending_order.from_party = outbound.from_party
+        AND sending_order.to_party = outbound.to_party
+        AND sending_order.conversation_id = outbound_message.conversation_id
+      WHERE outbound_message.position = outbound.position AND in_turn = outbound.message_id)
   ORDER BY settled_at, position LIMIT ?
 
 -- name: forget_idempotency_key
@@ -1306,6 +1315,10 @@ DELETE FROM evidence WHERE place = ?
 
 -- name: get_sending_order
 SELECT status, next_number, in_turn, number, began FROM sending_order
+  WHERE from_party = ? AND to_party = ? AND conversation_id = ?
+
+-- name: find_end_of_numbers
+SELECT keep_until_at FROM sending_order
   WHERE from_party = ? AND to_party = ? AND conversation_id = ?
 
 -- name: put_sending_order
