@@ -28,7 +28,6 @@ async def run(task: Task) -> None:
     cost = Cost(messages, Counts() if task.get("is_counted") else None)
     async with running_gateway(Path(task["config"])) as gateway:
         serve_only()
-        store = gateway.store
         if task["side"] == "receiver":
             await receive(cost, lambda: has_all(gateway, messages))
             return
@@ -39,7 +38,7 @@ async def run(task: Task) -> None:
 
         async def work() -> None:
             await asyncio.gather(*(submit_all(gateway, to, each, documents) for to in writers))
-            await until(lambda: store.snapshot().count_by_status().get("acknowledged") == messages)
+            await until(lambda: are_acknowledged(gateway, messages))
 
         await send(cost, work)
 
@@ -70,6 +69,12 @@ async def running_gateway(path: Path) -> AsyncIterator[Gateway]:
         await gateway.desk.close()
         await gateway.group.drain()
         store.close()
+
+
+def are_acknowledged(gateway: Gateway, messages: int) -> bool:
+    """Whether so many messages are, and the commit of the last one has returned."""
+    found = gateway.store.snapshot().count_by_status().get("acknowledged")
+    return found == messages and gateway.group.is_at_rest
 
 
 def has_all(gateway: Gateway, messages: int) -> bool:

@@ -138,7 +138,10 @@ COMBINATIONS = (
     ),
     ('`ack_status = "content"`', "with `validator`, and `validator` only with it"),
     ("`strict_release`", "without `passed_on` and `notify_failures`"),
-    ("`sync_reply_mode`", "with an http or https `send_to`"),
+    (
+        "`sync_reply_mode`",
+        "with an http or https `send_to`, and in `ebms-2.0` such a `resend_to`",
+    ),
     ("a mailbox", "with `relay` in `[smtp]`"),
     (
         "`caller_certificate`, `next_hop_certificate`",

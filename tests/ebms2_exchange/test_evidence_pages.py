@@ -27,6 +27,16 @@ async def test_a_message_shows_its_evidence_and_who_signed_it(tmp_path):
     assert (PRINTS["buyer"] in came, PRINTS["seller"] in came) == (True, False)
 
 
+async def test_forgotten_evidence_leaves_the_page_as_it_is(tmp_path):
+    """Its rows in the journal stay."""
+    async with signing_parties(tmp_path) as parties:
+        message_id = await parties.submit(b"<Order/>", **ORDERING)
+        await parties.delivered(message_id)
+        await parties.buyer.parts.desk.transact(lambda txn, _: txn.purge_evidence(1 << 62, 100))
+        shown = await page(parties.buyer, "message", id=message_id)
+    assert ("EvidenceKept" in shown, "h-evidence" in shown) == (True, False)
+
+
 async def test_without_signatures_there_is_no_such_section(tmp_path):
     async with signing_parties(tmp_path, sign="none", ack_requested="Unsigned") as parties:
         message_id = await parties.submit(b"<Order/>", **ORDERING)

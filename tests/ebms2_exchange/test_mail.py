@@ -13,6 +13,7 @@ from mailing import BUYER, MAILBOXES, SELLER, MailSystem, Partners, bring
 
 from onceonly.message.event import Event
 from onceonly.store.contract.evidence import EvidenceKind
+from ports import free_port
 
 pytestmark = pytest.mark.anyio
 
@@ -50,7 +51,7 @@ async def caught(both: Partners) -> tuple[str, bytes]:
     return message_id, both.system.mails[0]
 
 
-def bounce(mail_id: str, *, action: str = "failed", fields: str = "") -> bytes:
+def bounce(mail_id: str, *, action: str = "failed") -> bytes:
     """A delivery report of RFC 3464 about the mail."""
     lines = [
         "From: MAILER-DAEMON@relay.example",
@@ -69,7 +70,6 @@ def bounce(mail_id: str, *, action: str = "failed", fields: str = "") -> bytes:
         f"Action: {action}",
         "Status: 5.1.1",
         "Diagnostic-Code: smtp; 550 no such user",
-        *([fields] if fields else []),
         "--b",
         "Content-Type: text/rfc822-headers",
         "",
@@ -81,7 +81,7 @@ def bounce(mail_id: str, *, action: str = "failed", fields: str = "") -> bytes:
     return "\r\n".join(lines).encode()
 
 
-@pytest.mark.statement("E2-118", "E2-13")
+@pytest.mark.statement("E2-118", "E2-113", "E2-13")
 @pytest.mark.parametrize("is_signed", [False, True])
 @pytest.mark.parametrize("payloads", [(), (ORDER, bytes(range(256)) * 40)])
 async def test_a_message_and_its_acknowledgement_are_a_mail_each(tmp_path, is_signed, payloads):
@@ -105,6 +105,42 @@ async def test_a_message_and_its_acknowledgement_are_a_mail_each(tmp_path, is_si
     assert len({mail["Message-ID"] for mail in mails}) == 2
     assert [len(mail.get_payload()) for mail in mails] == [1 + len(payloads), 1]
     assert (EvidenceKind.ACKNOWLEDGMENT in kept) is is_signed
+
+
+@pytest.mark.statement("E2-113")
+async def test_soap_action_is_what_was_agreed_in_quotes(tmp_path):
+    async with mailing_parties(tmp_path, soap_action="{service}/{action}") as both:
+        message_id = await both.submit(ORDER, **ORDERING)
+        await both.until_acknowledged(message_id)
+        actions = [mail["SOAPAction"] for mail in parsed(both.system)]
+    signals = "urn:oasis:names:tc:ebxml-msg:service"
+    assert actions == ['"urn:services:Ordering/NewOrder"', f'"{signals}/Acknowledgment"']
+
+
+async def test_ir_06_a_silent_mailbox_gets_retries_and_one_mails_and_one_failure(tmp_path):
+    """However short the interval is: no flood, and the application is told once."""
+    system = MailSystem(chance={"lose": 1.0})
+    terms = {"retries": 2, "retry_interval": 2}
+    async with mailing_parties(tmp_path, system=system, **terms) as both:
+        message_id = await both.submit(ORDER, **ORDERING)
+        await both.buyer.until_state(message_id, "in_doubt")
+        await both.buyer.everything_said()
+        assert len(system.mails) == 3
+        assert len(both.buyer.notices()) == 1
+    assert len({mail["Message-ID"] for mail in parsed(system)}) == 3
+
+
+async def test_ir_29_signals_go_to_the_mailbox_of_signals(tmp_path):
+    """Which may be full, or gone, without a word to the mailbox of orders."""
+    system = MailSystem()
+    system.connect("signals@hub.example", free_port())
+    signals = {"signals_to": "smtp:signals@hub.example"}
+    async with mailing_parties(tmp_path, system=system, **signals) as both:
+        orders = [await both.submit(ORDER, **ORDERING) for _ in range(2)]
+        await both.seller.until_handed_over(*orders)
+        await both.until(lambda: len(system.mails) == 4)
+        to = [mail["To"] for mail in parsed(system)]
+    assert sorted(to) == ["<msh@seller.example>"] * 2 + ["<signals@hub.example>"] * 2
 
 
 @pytest.mark.statement("E2-118")

@@ -9,7 +9,8 @@ from running_gateway import serving_api
 from signed_parties import ORDERING, certificate_of, signing_parties
 
 from onceonly.client import Client
-from onceonly.demo.receipts import is_proven
+from onceonly.demo.gateways import DemoFailed, Site
+from onceonly.demo.receipts import is_proven, proven
 from onceonly.demo.verdict import Sent
 from onceonly.message.word import changed
 
@@ -26,10 +27,15 @@ async def test_evidence_counts_if_it_is_theirs_and_of_these_bytes(tmp_path):
     async with signing_parties(tmp_path) as parties:
         message_id = await parties.submit(b"<Order/>", **ORDERING)
         await parties.delivered(message_id)
+        sent = Sent(message_id, "buyer", "seller", (sha256(b"<Order/>").hexdigest(),))
+        site = site_at(tmp_path, parties.buyer.configuration.api)
         async with serving_api(parties.buyer) as api:
             with Client(api) as client:
                 kept = (await asyncio.to_thread(client.evidence, message_id)).envelopes
-    sent = Sent(message_id, "buyer", "seller", (sha256(b"<Order/>").hexdigest(),))
+            both = (sent, sent._replace(message_id="nobody's@demo"))
+            assert await asyncio.to_thread(proven, site, both, SIGNERS) == {message_id}
+    with pytest.raises(DemoFailed, match="buyer's evidence cannot be had"):
+        proven(site, (sent,), SIGNERS)
     assert is_proven(sent, kept, SIGNERS)
     others = (
         (sent._replace(receiver="stranger"), kept),
@@ -42,3 +48,11 @@ async def test_evidence_counts_if_it_is_theirs_and_of_these_bytes(tmp_path):
         (sent, [changed(one, document="bm8=") for one in kept]),
     )
     assert [is_proven(claimed, proofs, SIGNERS) for claimed, proofs in others] == [False] * 8
+
+
+def site_at(directory, api):
+    """The buyer of a demonstration whose API is there."""
+    port = int(api.rpartition(":")[2])
+    return Site(
+        name="buyer", party="", directory=directory, lake=directory, msh_port=1, api_port=port
+    )

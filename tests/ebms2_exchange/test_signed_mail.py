@@ -78,8 +78,7 @@ def kinds(gateway, message_id: str) -> set[EvidenceKind]:
     return {one.kind for one in gateway.store.snapshot().list_evidence(message_id)}
 
 
-@pytest.mark.statement("E2-84")
-@pytest.mark.statement("E2-118")
+@pytest.mark.statement("E2-84", "E2-118")
 async def test_two_gateways_exchange_signed_mails_as_norway_has_it(tmp_path):
     """Message and acknowledgement are mails of their own, signed, with evidence on both sides."""
     async with norwegian_parties(tmp_path) as both:

@@ -199,7 +199,7 @@ async def test_old_and_new_certificates_count_at_their_time(tmp_path):
         for name, dates in (("ended", ended), ("early", early)):
             await refused(gateway, peer, signed_by(name, **dates)(peer))
         for row in gateway.rows(Event.SIGNATURE_REFUSED):
-            assert "which was not valid at the Timestamp" in (row.reason or "")
+            assert "was not valid at the Timestamp" in (row.reason or "")
         for number, name in enumerate(("partner", "new")):
             content = peer.message(f"m-{number}@a.example.com")
             await peer.post(peer.package(content, signer=envelope_signing(name)))
@@ -227,6 +227,8 @@ async def test_a_signature_that_nobody_agreed_on_is_verified_if_its_key_is_known
         await peer.post(stranger)
         await peer.hear("Acknowledgment")
         assert not gateway.rows(Event.EVIDENCE_KEPT)
+        (row,) = gateway.rows(Event.STORED)
+        assert "its signature was not agreed" in (row.reason or "")
 
 
 async def test_a_signed_acknowledgement_that_nobody_can_sign_is_not_supported(tmp_path):

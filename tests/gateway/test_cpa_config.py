@@ -168,6 +168,18 @@ def test_a_wrong_value_is_refused_with_its_key(tmp_path, line, said):
     assert said in reason
 
 
+@pytest.mark.parametrize(
+    "resend_to", ["smtp:msh@buyer.example", "amqp://b.example/v?exchange=x&routing_key=k"]
+)
+def test_what_asks_for_an_answer_is_not_sent_again_where_there_is_none(tmp_path, resend_to):
+    """A resend is the stored bytes, with the SyncReply in them (§14)."""
+    lines = "\n".join(EVERY_KEY.splitlines()[:5])
+    mode = 'sync_reply_mode = "mshSignalsOnly"'
+    text = f'{HEAD}{lines}\n{mode}\nresend_to = "{resend_to}"\n'
+    _, reason = refusal(tmp_path, text)
+    assert reason.startswith("[agreement] resend_to has no answer")
+
+
 def test_every_key_of_a_cpa_has_a_wrong_value_above():
     """The list above misses none."""
     (mark,) = test_a_wrong_value_is_refused_with_its_key.pytestmark

@@ -89,6 +89,14 @@ def test_after_the_last_number_comes_zero_and_it_is_no_reset():
 
 
 @pytest.mark.statement("E2-105")
+def test_numbers_that_the_receiver_may_have_forgotten_begin_again():
+    """But not that of a message which has one already: its bytes are kept."""
+    waiting = SendingOrder(OrderStatus.BUSY, 7, "m-7")
+    assert ordering.number_for(ordering.forgotten(waiting)) == MessageOrder(0, is_reset=True)
+    numbered = SendingOrder(OrderStatus.BUSY, 8, "m-7", 7)
+    assert ordering.forgotten(numbered) is numbered
+
+
 def test_one_message_of_a_conversation_is_under_way():
     """E2-105: the others wait, and the turn goes on with the acknowledgement."""
     conversation = Conversation(MessageWaits("a"), MessageWaits("b"), MessageWaits("c"))

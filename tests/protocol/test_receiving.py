@@ -282,3 +282,13 @@ def test_exactly_once_is_not_refused_for_what_other_agreements_forgot():
     terms = DeliveryTerms(semantics=DeliverySemantics.EXACTLY_ONCE, retries=None)
     pair = ReceivingPair(forgotten_at=NOW.at)
     assert receive(arrival(), None, pair, NOW, terms).case is Case.NEW
+
+
+def test_a_remark_stands_in_the_row_about_storing_alone():
+    """Beside what that row says already; nothing else of the verdict changes."""
+    pair = after(None)
+    rows = (Journal(Event.STORED, reason="first"), Journal(Event.REJECTED, reason="other"))
+    reception = receiving.Reception(Case.NEW, pair, (*rows, Acknowledge()))
+    remarked = receiving.remarked(reception, "unverified")
+    stored = changed(rows[0], reason="first; unverified")
+    assert remarked == receiving.Reception(Case.NEW, pair, (stored, rows[1], Acknowledge()))

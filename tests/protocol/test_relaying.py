@@ -59,6 +59,16 @@ def test_nothing_is_sent_again_whatever_became_of_a_copy(ended):
     assert run.of(Forward) == [Forward(1)]
 
 
+@pytest.mark.parametrize("status", TransitStatus)
+def test_an_acknowledgement_of_the_hop_alone_changes_nothing(status):
+    """We say upstream just that, and whoever waits for the To Party still waits (`ebms-2.0`)."""
+    before = Transit(status, 1)
+    run = Run(before).on(AckReceived(is_of_hop=True))
+    assert run.state == before
+    assert run.rows() == [Event.HOP_ACK_RECEIVED]
+    assert run.of(AcknowledgeUpstream) == [AcknowledgeUpstream(is_of_hop=True)]
+
+
 @pytest.mark.statement("S3-22")
 @pytest.mark.statement("S0-82")
 def test_upstream_hears_of_the_message_only_after_downstream_acknowledged():

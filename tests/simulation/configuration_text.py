@@ -3,9 +3,11 @@
 from typing import Any
 
 from onceonly.message.message import AckRequested, DeliverySemantics, SyncReplyMode
+from onceonly.message.signing import Signed
 from onceonly.message.terms import DeliveryReceiptProvided, DeliveryTerms, Intermediary
 from onceonly.simulation.cast import (
     HOPS_MAX,
+    SERVICE,
     intermediary_of,
     line_id,
     listen,
@@ -17,6 +19,7 @@ from onceonly.simulation.cast import (
 )
 from onceonly.simulation.network import certificate
 from onceonly.simulation.plan import Line, Machine, Plan
+from onceonly.simulation.signing_keys import identity_id
 
 
 def configuration_text(plan: Plan, machine: Machine) -> str:
@@ -40,6 +43,9 @@ def configuration_text(plan: Plan, machine: Machine) -> str:
         text += _table("[smtp]", _smtp(name))
     if is_https:
         text += _table("[tls]", _tls(name))
+    if any(line.signs is not Signed.NONE for line in own):
+        files = {"certificate": f"{name}.pem", "key": f"{name}.key"}
+        text += _table("[[identity]]", {"id": identity_id(name), **files})
     for line in own:
         path = path_of(line)
         if name in (path[0], path[-1]):
@@ -104,6 +110,7 @@ def _agreement(line: Line, path: list[str]) -> dict[str, Any]:
         keys["reports_refusals"] = terms.reports_refusals
     if line.profile.header_has_parameters:
         keys |= _of_headers(terms)
+    keys |= _of_ebms_2_0(line, path[-1])
     for key, is_known in (
         ("timeout", line.profile.has_timeout),
         ("transient_retries", line.profile.has_transient_errors),
@@ -112,6 +119,23 @@ def _agreement(line: Line, path: list[str]) -> dict[str, Any]:
     ):
         if not is_known:
             keys.pop(key, None)
+    return keys
+
+
+def _of_ebms_2_0(line: Line, partner: str) -> dict[str, Any]:
+    terms, keys = line.terms, dict[str, Any]()
+    if terms.is_ordered:
+        keys |= {
+            "message_order": "Guaranteed",
+            "order_hold_max": terms.order_hold_max,
+            "order_gap_after": _duration(terms.order_gap_after_s),
+        }
+    if line.signs is not Signed.NONE:
+        keys |= {"sign": line.signs.value, "partner_certificates": [f"{partner}.pem"]}
+    if line.cpa_id:
+        actions = [line.action]
+        binding = {"id": SERVICE, "send": actions, "receive": actions}
+        keys |= {"cpa_id": line.cpa_id, "services": [binding]}
     return keys
 
 
@@ -208,6 +232,8 @@ def _table(heading: str, keys: dict[str, Any]) -> str:
 def _literal(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key} = {_literal(one)}' for key, one in value.items())}}}"
     if isinstance(value, list):
         return f"[{', '.join(map(_literal, value))}]"
     return f'"{value}"' if isinstance(value, str) else str(value)

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from ssl import DER_cert_to_PEM_cert
 
 import pytest
 from configuration_text import configuration_text
@@ -11,6 +12,7 @@ from onceonly.message.word import changed
 from onceonly.simulation.cast import configurations, with_terms
 from onceonly.simulation.generator.workload import plan_of
 from onceonly.simulation.plan import Machine, Plan
+from onceonly.simulation.signing_keys import can_sign, pinned
 
 SEEDS = 150
 
@@ -19,6 +21,10 @@ def as_read(directory: Path, plan: Plan, machine: Machine) -> Configuration:
     """What the reader makes of the machine's file."""
     file = directory / f"{machine.name}.toml"
     file.write_text(configuration_text(plan, machine))
+    for one in plan.machines:
+        if can_sign(one.name):
+            pem = DER_cert_to_PEM_cert(pinned(one.name).der)
+            (directory / f"{one.name}.pem").write_text(pem)
     return read_configuration(file)
 
 
@@ -33,6 +39,7 @@ def beside_files(made: Configuration, read: Configuration) -> Configuration:
         lake=read.lake,
         publish_interval_s=read.publish_interval_s,
         tls=made.tls and read.tls,
+        identities=read.identities,
     )
 
 

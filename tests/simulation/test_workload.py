@@ -12,7 +12,7 @@ import pytest
 from onceonly.message.message import DeliverySemantics
 from onceonly.message.terms import Intermediary
 from onceonly.simulation.campaign.sometimes import SOMETIMES, reached
-from onceonly.simulation.forgery import KINDS
+from onceonly.simulation.forgery import KINDS, UNSIGNED
 from onceonly.simulation.generator import hostile, mishaps
 from onceonly.simulation.generator.profiles import GENERATED
 from onceonly.simulation.generator.scenes import SCENES
@@ -92,7 +92,7 @@ def test_every_kind_of_party_line_and_forgery_occurs() -> None:
     assert {len(line.through) for line in lines} == {0, 1, 2, 3}
     assert {len(plan.machines) for plan in plans} >= {2, 3, 4, 5}
     forged = {one.args["kind"] for plan in plans for one in plan.actions if one.kind == "forge"}
-    assert forged == set(KINDS)
+    assert forged == {*KINDS, *UNSIGNED}
 
 
 def test_worlds_are_small(plans: list[Plan]) -> None:

@@ -24,10 +24,11 @@ from store_samples import (
 )
 
 from onceonly.message.errors import Severity
-from onceonly.message.identity import MessageKey
+from onceonly.message.identity import ConversationKey, MessageKey
 from onceonly.message.message import DeliverySemantics
 from onceonly.message.package import Package
 from onceonly.message.word import changed
+from onceonly.protocol.ordering import OrderStatus, SendingOrder
 from onceonly.protocol.pairing import PairStatus, SendingPair
 from onceonly.protocol.receiving import InboundStatus, ProcessingState, ReceivingPair
 from onceonly.protocol.recovering import Recovery, RecoveryPhase, ResponseStatus
@@ -447,6 +448,16 @@ class TestOutboundPurge:
         submitted(store, "c")
         page = store.snapshot().list_messages(MessageFilter(after=mark + 1))
         assert [view.message.message_id for view in page.messages] == ["c"]
+
+    def test_a_message_that_blocks_its_conversation_is_kept(self, store: Store) -> None:
+        """Whether what waits may follow it, an operator says, who has to find it (R-34)."""
+        self.settle(store, "m-1", at=5)
+        name = ConversationKey(message("m-1").pair, "conversation-1")
+        blocked = SendingOrder(OrderStatus.BLOCKED, 1, "m-1", 0, began=True)
+        commit(store, lambda tx: tx.put_sending_order(name, blocked, keep_until_at=1))
+        assert self.purge(store, 99) == 0
+        commit(store, lambda tx: tx.put_sending_order(name, SendingOrder(), keep_until_at=1))
+        assert self.purge(store, 99) == 1
 
     def test_a_purged_message_may_change_no_more(self, store: Store) -> None:
         """Writing to what the same transaction has forgotten is our bug."""

@@ -106,6 +106,12 @@ class TestSending:
         assert store.snapshot().list_blocked_orders(10) == views
         assert store.snapshot().list_blocked_orders(1) == views[:1]
 
+    def test_it_is_known_until_when_numbers_are_counted_on(self, store: Store) -> None:
+        """Not of a conversation that nobody knows."""
+        commit(store, lambda tx: tx.put_sending_order(HERE, IDLE, keep_until_at=7))
+        assert store.snapshot().find_end_of_numbers(HERE) == 7
+        assert store.snapshot().find_end_of_numbers(ELSEWHERE) is None
+
 
 class TestReceiving:
     def test_the_state_of_each_conversation_is_kept(self, openings: Any) -> None:

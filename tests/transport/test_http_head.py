@@ -154,6 +154,19 @@ def test_an_ordinary_head_is_read():
 
 
 @pytest.mark.parametrize(
+    ("value", "hops"),
+    [("3", 3), ("0016", 16), ("", 0), ("-1", 0), ("1, 2", 0), ("99999", 0), ("\xb2", 0)],
+)
+def test_the_hops_of_a_package_are_counted(value, hops):
+    """What is no count says nothing; a head with one has no short way."""
+    raw = LINE + HOST + b"Content-Type: a/b\r\n" + LENGTH
+    raw += f"Onceonly-Hops: {value}\r\n\r\n".encode("latin-1")
+    assert read(raw).hops == hops
+    found = find(raw)
+    assert found is None or found.hops == hops == 0
+
+
+@pytest.mark.parametrize(
     ("target", "host", "path"),
     [
         (b"http://partner.example/msh", b"partner.example", b"/msh"),

@@ -33,6 +33,15 @@ async def test_one_mail_transaction_is_one_message():
     assert inbox.requests[0].peer.startswith("127.0.0.1:")
 
 
+@pytest.mark.parametrize(("value", "hops"), [("2", 2), ("two", 0)])
+async def test_the_hops_of_a_mail_are_counted(value, hops):
+    inbox = Inbox()
+    async with mail_endpoint(inbox) as server, speaking(server.port) as client:
+        await client.greet()
+        await client.mail(mail(b"m\r\n", f"Onceonly-Hops: {value}"))
+    assert [request.hops for request in inbox.requests] == [hops]
+
+
 async def test_a_folded_content_type_is_one_value():
     """Relays fold long lines; the boundary is still found."""
     inbox = Inbox()

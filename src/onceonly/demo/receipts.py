@@ -13,7 +13,7 @@ from onceonly.client import Client
 from onceonly.demo.gateways import DemoFailed, Site
 from onceonly.demo.verdict import Sent
 from onceonly.evidence import ACKNOWLEDGMENT, MESSAGE, REFUSED, finding_on, look_at
-from onceonly.message.errors import LocalError, RemoteError
+from onceonly.message.errors import LocalError, OnceonlyError, RemoteError
 
 
 def proven(site: Site, sent: Iterable[Sent], signers: Mapping[str, str]) -> frozenset[str]:
@@ -21,8 +21,11 @@ def proven(site: Site, sent: Iterable[Sent], signers: Mapping[str, str]) -> froz
 
     `signers` has the fingerprint of each site's certificate. Raises `DemoFailed`.
     """
-    with Client(site.api) as client:
-        return frozenset(one.message_id for one in sent if _is_proven(client, one, signers))
+    try:
+        with Client(site.api) as client:
+            return frozenset(one.message_id for one in sent if _is_proven(client, one, signers))
+    except OnceonlyError as error:
+        raise DemoFailed(f"the {site.name}'s evidence cannot be had: {error}") from error
 
 
 def _is_proven(client: Client, sent: Sent, signers: Mapping[str, str]) -> bool:
@@ -31,7 +34,7 @@ def _is_proven(client: Client, sent: Sent, signers: Mapping[str, str]) -> bool:
     except LocalError as error:
         if error.name == "NotFound":
             return False
-        raise DemoFailed(f"evidence of {sent.message_id}: {error.name}: {error}") from error
+        raise
     return is_proven(sent, kept, signers)
 
 

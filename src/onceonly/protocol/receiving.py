@@ -273,6 +273,17 @@ def in_its_order(reception: Reception, number: int, taking: Taking) -> Reception
     return changed(reception, case=Case.HELD, effects=(stored, held, *others))
 
 
+def remarked(reception: Reception, remark: str) -> Reception:
+    """The verdict with a remark in its row about storing, if there is one."""
+    effects = [
+        changed(one, reason="; ".join(filter(None, (one.reason, remark))))
+        if isinstance(one, Journal) and one.event is Event.STORED
+        else one
+        for one in reception.effects
+    ]
+    return changed(reception, effects=tuple(effects))
+
+
 def _against_the_order(case: Case, reception: Reception, number: int, taking: Taking) -> Reception:
     code = _CODES[case]
     row = Journal(Event.REJECTED, error_code=code, reason=taking.reason, order_number=number)

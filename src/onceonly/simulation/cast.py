@@ -20,12 +20,12 @@ from onceonly.message.cpa import CpaTerms, ServiceBinding
 from onceonly.message.identity import Pair, PartyId
 from onceonly.message.message import AckRequested
 from onceonly.message.profile import Profile
-from onceonly.message.signing import SigningTerms
+from onceonly.message.signing import Signed, SigningTerms
 from onceonly.message.terms import DeliveryTerms, Intermediary, OnExhausted
 from onceonly.message.word import changed
 from onceonly.simulation.network import certificate
 from onceonly.simulation.plan import Line, Machine, Plan
-from onceonly.simulation.signing_keys import can_sign, identity_id, pinned
+from onceonly.simulation.signing_keys import identity_id, pinned
 
 HOPS_MAX = 6
 
@@ -191,8 +191,8 @@ def name_on_wire(line: Line) -> str:
 
 
 def _signing_between(line: Line, ours: str, theirs: str) -> SigningTerms:
-    """Whoever can sign has its key at hand, also where nothing is signed."""
-    if not (line.profile.has_signatures and can_sign(ours) and can_sign(theirs)):
+    """What is signed there; nothing unless the line says so."""
+    if line.signs is Signed.NONE:
         return SigningTerms()
     return SigningTerms(
         signs=line.signs,
@@ -256,7 +256,10 @@ def _route_terms(terms: DeliveryTerms, mode: Intermediary) -> DeliveryTerms:
         persist_duration_s=terms.persist_duration_s,
         msh_time_accuracy_s=terms.msh_time_accuracy_s,
         on_exhausted=OnExhausted.FAIL,
+        acknowledges_on_request=terms.acknowledges_on_request,
     )
+    if terms.acknowledges_on_request:
+        shared = changed(shared, timeout_s=terms.retry_interval_s)  # There is no Timeout.
     if mode is Intermediary.RELAY:
         return shared
     return changed(

@@ -63,6 +63,8 @@ class AdmittedMessage(Word):
     them, where the header says it."""
     deviation: str | None = None
     """Where its header asks for something else than was agreed, and is obeyed."""
+    is_signed: bool = False
+    """Whether its envelope has a signature, whoever made it."""
 
     @property
     def sequence_number(self) -> int | None:
@@ -247,9 +249,13 @@ class Agreements:
         passed(Check.SIGNATURE)
         terms = _terms_of(message, hop, agreement)
         passed(Check.TERMS)
-        renamed = _renamed(message, agreement, terms)
         admitted = AdmittedMessage(
-            agreement, renamed, terms, hop, _find_deviation(message, agreement, terms)
+            agreement,
+            _renamed(message, agreement, terms),
+            terms,
+            hop,
+            _find_deviation(message, agreement, terms),
+            signature is not None,
         )
         _check_number(admitted)
         passed(Check.NUMBER)

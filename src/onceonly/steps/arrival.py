@@ -109,6 +109,10 @@ _LOCATIONS = {
 }
 
 
+UNVERIFIED = "its signature was not agreed, and no certificate is here that could verify it"
+"""Noted where a message is stored although somebody signed it whom nobody here knows (E2-49)."""
+
+
 def located(answer: Answer, case: Case) -> Answer:
     """The answer with the place in the header that it is about, for profiles that can say it."""
     return changed(answer, location=answer.location or _LOCATIONS.get(case, ""))
@@ -142,6 +146,8 @@ def store(
     if message.order is not None and reception.case is Case.NEW:
         taking = holding.take(txn, ground, message, admitted.terms)
         reception = _in_its_order(reception, message.order, taking)
+    if admitted.is_signed and received.attested is None:
+        reception = receiving.remarked(reception, UNVERIFIED)
     verdict = ArrivalVerdict(reception.case, reception.effects)
     if reception.case is Case.NEW or reception.case is Case.HELD:
         _check_still_agreed(ground, admitted.agreement)

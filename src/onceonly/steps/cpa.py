@@ -71,7 +71,8 @@ def check_valid(agreement: Agreement, at: int) -> None:
     if not agreement.cpa.is_valid(at):
         raise RemoteError(
             ErrorCode.VALUE_NOT_RECOGNIZED,
-            f"agreement {quoted(agreement.name_on_wire)} {_when(agreement, at)}",
+            f"agreement {quoted(agreement.name_on_wire)} {_when(agreement, at)}; expected is a"
+            " message under one that is",
             location=f"{_MESSAGE_HEADER}CPAId",
         )
 

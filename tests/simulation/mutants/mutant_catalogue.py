@@ -1,6 +1,7 @@
 """Every mutant, in one list."""
 
 from answering_mutants import MUTANTS as ANSWERING
+from ebms2_mutants import MUTANTS as EBMS_2_0
 from forgetting_mutants import MUTANTS as FORGETTING
 from hostile_mutants import MUTANTS as HOSTILE
 from receiving_mutants import MUTANTS as RECEIVING
@@ -24,6 +25,7 @@ MUTANTS = (
     *WAYS,
     *WIRE,
     *HOSTILE,
+    *EBMS_2_0,
 )
 
 OF_THE_DESIGN = {

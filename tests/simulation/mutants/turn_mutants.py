@@ -200,7 +200,7 @@ RESTARTS = (
         Edit(
             "steps/taking_up.py",
             """\
-        *(MessageWork(entry.message_id, Restarted()) for entry in snapshot.list_in_flight()),
+        *(MessageWork(one, Restarted()) for one in flying if one in left.messages),
 """,
             "",
         ),
@@ -232,7 +232,11 @@ RESTARTS = (
         Edit(
             "steps/taking_up.py",
             """\
-        *(RecoveryWork(message_id, Restarted()) for message_id in snapshot.list_recovering()),
+        *(
+            RecoveryWork(one, Restarted())
+            for one in snapshot.list_recovering()
+            if one in left.recoveries
+        ),
 """,
             "",
         ),
@@ -260,8 +264,8 @@ RESTARTS = (
         "Whoever submits again because no answer came gets another MessageId.",
         Edit(
             "gateway/application/submissions.py",
-            'message_id = submission.message_id or ground.message_id("message")',
-            'message_id = ground.message_id("message")',
+            'message_id = submission.message_id or ground.message_id("message", agreement)',
+            'message_id = ground.message_id("message", agreement)',
         ),
         Edit(
             "steps/submission.py",

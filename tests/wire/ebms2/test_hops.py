@@ -240,6 +240,15 @@ def test_a_document_alone_goes_on_alone(encoding):
     assert joined(envelope) == document.encode()
 
 
+@pytest.mark.statement("E2-110")
+def test_a_document_like_one_before_goes_on_as_it_came():
+    """It is read by the short way then, the third at the latest."""
+    document = DOCUMENT.partition("<eb:Manifest")[0] + "</SOAP:Body></SOAP:Envelope>"
+    for number in range(4):
+        text = document.replace("m-0001", f"m-{number}").encode()
+        assert joined(received(text, PLAIN_TYPE)) == text
+
+
 def test_no_frame_is_kept_where_nobody_asked():
     decoder = Decoder(PLAIN_TYPE, Collected)
     document = DOCUMENT.partition("<eb:Manifest")[0] + "</SOAP:Body></SOAP:Envelope>"

@@ -361,6 +361,13 @@ def _check_acknowledgements(table: Table) -> None:
     is_http = urlsplit(table["send_to"]).scheme.startswith("http")
     if not is_http and _sends(table):
         table.refuse("sync_reply_mode", "needs an http or https send_to: mail has no answer")
+    resends_by_http = urlsplit(table["resend_to"] or "http:").scheme.startswith("http")
+    if table["profile"].answers_at_once and not resends_by_http:
+        table.refuse(
+            "resend_to",
+            "has no answer, which the header of a message under sync_reply_mode asks for, and a"
+            " resend is the stored bytes; legal: http, https, or sync_reply_mode = none",
+        )
 
 
 def _sends(table: Table) -> bool:
@@ -488,13 +495,13 @@ def _check_route_words(table: Table, profile: Profile) -> None:
         table.refuse("ack_requested", "is Signed, and a route has no keys; legal: None, Unsigned")
 
 
-def _asked_of_next_hop(profile: Profile) -> str:
+def _asked_of_next_hop(profile: Profile, *, accepts: bool) -> str:
     """What an accepting intermediary asks for where its route does not say it.
 
     Where an acknowledgement comes on request only, one of the next MSH is asked for.
     """
-    asked = AckRequested.UNSIGNED if profile.acknowledges_on_request else AckRequested.NONE
-    return asked.value
+    is_asked = accepts and profile.acknowledges_on_request
+    return (AckRequested.UNSIGNED if is_asked else AckRequested.NONE).value
 
 
 def route_terms_of(table: Table) -> DeliveryTerms:
@@ -525,7 +532,9 @@ def route_terms_of(table: Table) -> DeliveryTerms:
         intermediary=Intermediary.ACCEPT if accepts else None,
         may_be_copied=accepts,
         notifies_failures=accepts and table["notify_failures"] is not False,
-        ack_requested=AckRequested(table["ack_requested"] or _asked_of_next_hop(profile)),
+        ack_requested=AckRequested(
+            table["ack_requested"] or _asked_of_next_hop(profile, accepts=accepts)
+        ),
     )
     if accepts:
         check_budget(table, terms)

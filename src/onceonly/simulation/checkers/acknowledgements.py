@@ -78,12 +78,18 @@ def _response_before_store(case: WorldCase, course: Course, copy: Going) -> Iter
 
 
 def _form(case: WorldCase, course: Course, said: Going) -> Iterator[Violation]:
-    """A signal goes to the SenderURI of the copy, which a hostile partner may choose freely."""
+    """A signal goes to the SenderURI of the copy, which a hostile partner may choose freely.
+
+    Without RoutingHeaders it goes from party to party, also where intermediaries stand between.
+    """
     letter = said.letter
     is_odd = case.is_his_own(course) and case.comes_from_outside(course)
     assert course.line is not None, "it is acknowledged under an agreement"
     profile = course.line.profile
-    to = letter.to_party if is_odd else str(speaker(said.target, profile))
+    from_, to = str(speaker(said.source, profile)), str(speaker(said.target, profile))
+    if not profile.has_routing_headers:
+        to, from_, _ = course.key
+    to = letter.to_party if is_odd else to
     hop = (uri(said.source), to if is_odd else uri(said.target))
     hops = (hop,) if profile.has_routing_headers else ()
     wrong = [
@@ -92,7 +98,7 @@ def _form(case: WorldCase, course: Course, said: Going) -> Iterator[Violation]:
             ("a payload", bool(letter.parts)),
             ("a SequenceNumber", bool(letter.numbers)),
             ("another semantics than BestEffort", not letter.is_best_effort),
-            ("another From", letter.from_party != str(speaker(said.source, profile))),
+            ("another From", letter.from_party != from_),
             ("another To", letter.to_party != to),
             ("another RoutingHeader", letter.hops != hops),
         )

@@ -16,7 +16,7 @@ from onceonly.message.word import Word, changed
 from onceonly.protocol.receiving import ProcessingState
 from onceonly.simulation.checkers.acknowledgements import was_long_awake
 from onceonly.simulation.checkers.case import NEVER, WorldCase
-from onceonly.simulation.checkers.course import Coming, Course, Going
+from onceonly.simulation.checkers.course import Coming, Course, Going, is_passed_on, passes
 from onceonly.simulation.checkers.letter import LetterKind
 from onceonly.simulation.checkers.receiver import is_remembered
 from onceonly.simulation.checkers.sender import NOT_DELIVERED
@@ -67,7 +67,7 @@ def judge(case: WorldCase) -> Iterator[Violation]:
             continue
         if not case.has_forgotten(course.node, NEVER) and not case.is_reconfigured(course):
             for said in course.said:
-                if said.letter.kind is LetterKind.REPORT:
+                if said.letter.kind is LetterKind.REPORT and not is_passed_on(said):
                     yield from _report(case, course, course.terms, said)
         if course.is_destination:
             yield from _at_work(case, course, course.terms)
@@ -88,6 +88,8 @@ def _unanswered(case: WorldCase) -> Iterator[Violation]:
     for asked in case.heard:
         node, letter = asked.target, asked.letter
         if letter.kind is not LetterKind.INQUIRY or (node, letter.message_id) in told:
+            continue
+        if passes(asked):
             continue
         is_honest = not case.is_misaddressed(asked) and asked.source in case.machines
         is_hindered = case.happened(node, "full", "broken", "restored")

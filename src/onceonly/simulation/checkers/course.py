@@ -52,6 +52,21 @@ class Coming(Word):
     """The certificate that the caller showed."""
 
 
+def passes(one: Coming) -> bool:
+    """Whether a signal is for another machine than took it: it goes from party to party.
+
+    Where signals go from one MSH to the next, they name these by their addresses.
+    """
+    to = one.letter.to_party
+    return "/" not in to and name_of(to) != one.target
+
+
+def is_passed_on(one: Going) -> bool:
+    """Whether another machine than sent it speaks in a signal that goes from party to party."""
+    from_ = one.letter.from_party
+    return "/" not in from_ and name_of(from_) != one.source
+
+
 _OF_A_HAND_OVER = (Event.HANDED_OVER, Event.PROCESSING_CHANGED, Event.APPLICATION_REFUSED)
 
 

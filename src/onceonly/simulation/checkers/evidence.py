@@ -15,7 +15,7 @@ from onceonly.protocol.effects import NoticeKind
 from onceonly.protocol.events import Settlement
 from onceonly.simulation.cast import name_of
 from onceonly.simulation.checkers.case import NEVER, WorldCase
-from onceonly.simulation.checkers.course import Course
+from onceonly.simulation.checkers.course import Course, passes
 from onceonly.simulation.checkers.letter import LetterKind
 from onceonly.simulation.checkers.receiver import is_remembered
 from onceonly.simulation.checkers.sender import LATE_ROW_NS
@@ -154,11 +154,12 @@ def _unheard(case: WorldCase, node: str) -> Iterator[Violation]:
     counts = Counter(
         one.letter.kind
         for one in case.heard
-        if one.target == node and one.at_ns < case.end_ns - LATE_ROW_NS
+        if one.target == node and one.at_ns < case.end_ns - LATE_ROW_NS and not passes(one)
     )
     events = Counter(row.record.event for row in case.rows_of[node])
     answers = sum(
         one.letter.kind is LetterKind.REPORT
+        and not passes(one)
         and one.letter.word != "Pong"
         and one.target == node
         and one.at_ns < case.end_ns - LATE_ROW_NS

@@ -16,7 +16,7 @@ from onceonly.protocol.outbound import OutboundStatus
 from onceonly.simulation.cast import HOPS_MAX, name_of
 from onceonly.simulation.checkers.acknowledgements import ANSWERED_NS
 from onceonly.simulation.checkers.case import NEVER, WorldCase
-from onceonly.simulation.checkers.course import Course, Going
+from onceonly.simulation.checkers.course import Course, Going, is_passed_on, passes
 from onceonly.simulation.checkers.letter import LetterKind, without_last_hop
 from onceonly.simulation.checkers.ration import may_lack_rows
 from onceonly.simulation.checkers.receiver import CAUSES, may_have_left
@@ -121,6 +121,7 @@ def _answers_back(case: WorldCase, course: Course, until_ns: int) -> Iterator[Vi
             one
             for one in course.heard
             if one.letter.kind is kind
+            and not (kind is LetterKind.ERROR and passes(one))
             and one.at_ns < until_ns
             and not case.is_full(course.node, one.at_ns)
         ]
@@ -182,6 +183,8 @@ def _gone_on_with(case: WorldCase, course: Course) -> Iterator[Violation]:
 def _refusals(course: Course) -> Iterator[tuple[str, Row]]:
     """What the previous hop must be told: an error of the next hop, or that it has nothing."""
     is_answered = course.line is not None and course.terms.is_acknowledged
+    if course.line is not None and not course.line.profile.has_transient_errors:
+        is_answered = False  # There is no word for it, and the origin's timer sends again.
     for row in course.out:
         if row.record.event is Event.ERROR_RECEIVED:
             yield row.record.error_code or "", row
@@ -199,7 +202,7 @@ def _guesses(course: Course) -> Iterator[Violation]:
     ]
     said: Counter[str] = Counter()
     for one in course.said:
-        for code, _ in one.letter.errors:
+        for code, _ in () if is_passed_on(one) else one.letter.errors:
             said[code] += 1
             if said[code] > sum(why == code and row.order < one.order for why, row in known):
                 text = f"{one.packet} says {code}, and the next hop may have a copy"

@@ -69,7 +69,7 @@ class _Draft:
 
 def agreed(plan: Plan) -> Plan:
     """The same world, where its seed says so with more of what its agreements could have."""
-    if not any(line.profile.has_order for line in plan.lines):
+    if not any(map(is_fitting, plan.lines)):
         return plan
     chance = stream(plan.seed, "ebms-2.0")
     draft = _Draft(plan, chance, [*plan.lines], [*plan.actions], set(plan.tags))
@@ -89,9 +89,14 @@ def agreed(plan: Plan) -> Plan:
     )
 
 
+def is_fitting(line: Line) -> bool:
+    """Whether what only the profile has is agreed on it, with nobody between the parties."""
+    return line.profile.has_order and not line.through
+
+
 def _fitting(draft: _Draft) -> list[int]:
     """Where the lines of the profile stand."""
-    return [at for at, line in enumerate(draft.lines) if line.profile.has_order]
+    return [at for at, line in enumerate(draft.lines) if is_fitting(line)]
 
 
 # Several agreements under one CPAId.
@@ -180,10 +185,17 @@ def _attend(draft: _Draft, line: Line, names: list[str]) -> None:
     if not is_endless and draft.is_on("order-switched", 0.15):
         # Off and on again, at one end, since for ever the parties must agree.
         node, is_ordered = chance.choice(ends), False
+        terms, none = line.terms, DeliveryTerms()
         for _ in range(chance.choice((2, 2, 4))):
-            down_ms, agreement = chance.choice((10, 1_000)), line_id(line)
+            agreed = terms if is_ordered else none
             draft.act(
-                "reconfigure", node, agreement=agreement, down_ms=down_ms, is_ordered=is_ordered
+                "reconfigure",
+                node,
+                agreement=line_id(line),
+                down_ms=chance.choice((10, 1_000)),
+                is_ordered=is_ordered,
+                order_hold_max=agreed.order_hold_max,
+                order_gap_after_s=agreed.order_gap_after_s,
             )
             is_ordered = not is_ordered
 

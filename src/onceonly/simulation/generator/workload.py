@@ -10,13 +10,14 @@ on, so that combinations can be counted.
 from random import Random
 
 from onceonly.gateway.purge import UNMENTIONED_S
+from onceonly.message.message import SyncReplyMode
 from onceonly.message.profile import Profile
 from onceonly.message.terms import Intermediary
 from onceonly.message.word import changed
 from onceonly.simulation.chance import stream
 from onceonly.simulation.generator import ebms2, hostile, mishaps, staged, traffic
 from onceonly.simulation.generator.agreed import expiring, patient, terms_of
-from onceonly.simulation.generator.profiles import DIRECT, ROUTED
+from onceonly.simulation.generator.profiles import DIRECT, GENERATED, ROUTED
 from onceonly.simulation.generator.scenes import Scene, scene_of
 from onceonly.simulation.generator.sketch import Sketch
 from onceonly.simulation.generator.words_given import with_words
@@ -123,7 +124,7 @@ def _lines(sketch: Sketch, scene: Scene | None) -> tuple[Line, ...]:
     ]
     profiles = {pair: chance.choice(DIRECT) for pair in ends}
     if sketch.relays:
-        profiles[ends[0]] = chance.choice(ROUTED)
+        profiles[ends[0]] = chance.choice(GENERATED)
     lines = [_line(sketch, pair, profiles[pair], is_first=pair == ends[0]) for pair in ends]
     if chance.random() < 0.06:
         pair = chance.choice(ends)
@@ -154,8 +155,6 @@ def _line(sketch: Sketch, ends: tuple[str, str], profile: Profile, *, is_first: 
     scheme = "smtp" if sketch.is_on("mail", 0.12) else "http"
     resend_scheme = "smtp" if scheme == "http" and sketch.is_on("resent-by-mail", 0.03) else ""
     relays = sketch.relays if is_first else chance.choice(((), (), sketch.relays))
-    if not profile.has_routing_headers:
-        relays = ()
     mode = None
     if relays:
         mode = Intermediary.RELAY
@@ -164,6 +163,8 @@ def _line(sketch: Sketch, ends: tuple[str, str], profile: Profile, *, is_first: 
         sketch.tags.add(mode.value)
     terms = terms_of(chance, profile, through=mode, scheme=scheme)
     through = tuple((relay, mode) for relay in relays if mode is not None)
+    if profile.answers_at_once and terms.sync_reply_mode is not SyncReplyMode.NONE:
+        resend_scheme = ""  # Mail has no answer, and a resend asks for one.
     return Line(*ends, profile, terms, through, scheme, resend_scheme)
 
 
