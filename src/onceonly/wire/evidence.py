@@ -71,9 +71,9 @@ def said_by(document: bytes, payloads: tuple[Payload, ...], profile: Profile) ->
     if signature is None:
         found = references_over(document, payloads, profile)
         return Said(document=document, references=found, signer=None)
-    # Ours has one; that of another product, which `package explain` reads, need not.
-    named = [sha256(one).hexdigest() for one in signature.certificates]
-    signer = named[0] if named else None
+    # Ours has one; a capture of others may be read here too (`package explain --of`).
+    certificate = next(iter(signature.certificates), None)
+    signer = None if certificate is None else sha256(certificate).hexdigest()
     return Said(document=document, references=_references_in(signature), signer=signer)
 
 
