@@ -65,6 +65,7 @@ async def test_a_status_has_the_time_of_receipt_where_it_was_received(tmp_path):
             reply = await peer.say_signal("StatusRequest", blocks=SYNC_REPLY, body=body)
             element = read(reply.body).document.find(f".//{{{EB}}}StatusResponse")
             assert element is not None
+            assert b"urn:onceonly" not in reply.body, "no words of ours without extensions"
             has_time = element.find(f"{{{EB}}}Timestamp") is not None
             told[about] = (element.get(f"{{{EB}}}messageStatus"), has_time)
         assert told == {M: ("Received", True), NEVER_STORED: ("NotRecognized", False)}

@@ -80,6 +80,28 @@ REFUSED: dict[str, tuple[str, str, str]] = {
         "notify_failures",
         "R-14",
     ),
+    **{
+        f"{line.partition(' ')[0]} without extensions": (
+            agreement('profile = "ebms-2.0"', line, *more),
+            line.partition(" ")[0],
+            "with extensions = true",
+        )
+        for line, *more in (
+            ('ack_status = "structure"',),
+            ("passed_on = true",),
+            ("reports_processing = true",),
+            ('response_within = "PT1H"',),
+            ('when_not_received = "cancel"', "inquire_status = true"),
+            ('when_not_received = "new-version"', "inquire_status = true"),
+        )
+    },
+    "level 5 without extensions": (
+        agreement(
+            'profile = "ebms-2.0"', "level = 5", 'time_to_live = "P1D"', 'response_within = "PT1H"'
+        ),
+        "response_within",
+        "with extensions = true",
+    ),
     "refusals told under strict release": (
         agreement('profile = "ebms-2.0"', "strict_release = true", "reports_refusals = true"),
         "reports_refusals",

@@ -44,6 +44,7 @@ retriable_faults = ["200", "206"]
 reports_refusals = true
 lenient_signal_parties = true
 roles_on_signals = true
+extensions = true
 answers_inquiries = false
 message_id_form = "upper-case-uuid"
 xml_part_first = true
@@ -89,6 +90,7 @@ def test_every_key_of_a_cpa_is_read(tmp_path):
         retriable_faults=("200", "206"),
         has_lenient_signal_parties=True,
         has_roles_on_signals=True,
+        has_extensions=True,
         answers_inquiries=False,
         message_id_form=MessageIdForm.UPPER_CASE_UUID,
         has_xml_first=True,
@@ -152,6 +154,7 @@ def test_no_key_of_a_cpa_is_legal_in_an_older_profile(tmp_path, key):
         ("reports_refusals = 0", "neither true nor false"),
         ("lenient_signal_parties = 0", "neither true nor false"),
         ("roles_on_signals = 0", "neither true nor false"),
+        ("extensions = 0", "neither true nor false"),
         ("answers_inquiries = 0", "neither true nor false"),
         ('message_id_form = "uuid"', "is none of them"),
         ("xml_part_first = 1", "neither true nor false"),

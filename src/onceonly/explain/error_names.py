@@ -126,7 +126,6 @@ _COMMANDS: Final = {
     "DocumentTooLarge": ("the document is too large for the demo", "leave it out"),
     "FileChanged": ("the file changed while it was read", "wait until it is written; send again"),
     "InvalidText": ("a text has a character that cannot be stored", "the text names it"),
-    "InquiryNotOnWire": ("the profile has no such question to a partner", _ENVELOPE),
     "KeyDoesNotFit": (
         "a key cannot sign: too weak, of another kind, or not that of its certificate",
         "the text says which; name a key and the certificate that was made for it",

@@ -59,6 +59,11 @@ class Agreement(Word, kw_only=True):
         return is_agreed or self.profile.reads_every_answer
 
     @property
+    def has_cancels(self) -> bool:
+        """Whether a partner can be asked to cancel a message, and to send a response again."""
+        return self.profile.has_cancels or self.cpa.has_extensions
+
+    @property
     def our_party(self) -> str:
         """The PartyId that names us in keys of this agreement."""
         return str(self.our_ids[0])

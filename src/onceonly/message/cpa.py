@@ -86,6 +86,9 @@ class CpaTerms(Word, kw_only=True):
     has_lenient_signal_parties: bool = False
     """Signals count although their PartyIds have another type than agreed."""
     has_roles_on_signals: bool = False
+    has_extensions: bool = False
+    """Both MSHs know our own words: AckStatus, the state of the processing, and the questions to
+    cancel a message and to send a response again (`ebms2.md` §3)."""
     answers_inquiries: bool = True
     """Questions of the partner for a status are answered; otherwise UnAuthorized, always (§8)."""
     message_id_form: MessageIdForm = MessageIdForm.DOMAIN

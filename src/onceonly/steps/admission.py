@@ -4,11 +4,22 @@ Asked when the header of a package was read: whether its caller may say such a t
 the message keeps to its agreement, or travels a route of ours.
 """
 
-from onceonly.message.agreement import Route
+from collections.abc import Sequence
+from typing import Final
+
+from onceonly.message.agreement import Agreement, Route
 from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.message import Message, SyncReplyMode
+from onceonly.message.printable import quoted
 from onceonly.message.profile import Profile
-from onceonly.message.signals import Acknowledgment, ErrorSignal, Signal
+from onceonly.message.signals import (
+    Acknowledgment,
+    ErrorSignal,
+    Inquiry,
+    InquiryKind,
+    Report,
+    Signal,
+)
 from onceonly.steps.agreements import AdmittedMessage
 from onceonly.steps.authority import (
     ANSWERING,
@@ -104,10 +115,27 @@ def _find_route(house: House, document: Document) -> Route | None:
     return route
 
 
+def _refuse_extension(named: Sequence[Agreement], signal: Signal) -> None:
+    """Raise `RemoteError` for a question, or an answer, that needs words of ours (§3)."""
+    if not isinstance(signal, Inquiry | Report) or signal.kind in _OF_THE_STANDARD:
+        return
+    if not any(one.has_cancels for one in named):
+        raise RemoteError(
+            ErrorCode.NOT_SUPPORTED,
+            f"a {signal.kind.value} under agreement {quoted(signal.header.agreement_id)}, which has"
+            " no extensions; expected is a Ping or a StatusRequest",
+            location=f"{HEADER}MessageHeader/eb:Action",
+        )
+
+
+_OF_THE_STANDARD: Final = (InquiryKind.PING, InquiryKind.STATUS)
+
+
 def _admit_signal(house: House, signal: Signal, caller: Caller) -> None:
     name = signal.header.agreement_id
     named = house.agreements.named(name)
     if not named or any(is_entitled(caller, one) for one in named):
+        _refuse_extension(named, signal)
         return
     if house.routes.find_beside(caller, name) is None:
         raise NotEntitled(f"does not show what agreement {name!r} asks of its callers")

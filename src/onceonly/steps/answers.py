@@ -141,7 +141,7 @@ def report(ground: Ground, asked: Asked, reply: Reply) -> Package:
         about=asking.ref_to_message_id,
         is_accepted=reply.is_accepted,
         status=reply.status,
-        processing=reply.processing,
+        processing=reply.processing if asked.agreement.has_cancels else None,
         received_at=reply.received_at,
     )
     return encoded(ground, content, hop)

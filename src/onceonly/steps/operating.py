@@ -242,12 +242,12 @@ def _check_agreed(ground: Ground, entry: OutboundEntry, refusal: str) -> None:
 
 def _check_can_be_asked(ground: Ground, entry: OutboundEntry) -> None:
     """What has left can be taken back only where a partner can be asked to cancel it."""
-    profile = ground.house.agreement(entry.agreement_id).profile
-    if not profile.has_cancels:
+    agreement = ground.house.agreement(entry.agreement_id)
+    if not agreement.has_cancels:
         raise LocalError(
             "NotCancellable",
-            f"a copy of it has left, and in {profile.name} nobody can be asked to cancel a message;"
-            " ask the partner's people",
+            f"a copy of it has left, and in {agreement.profile.name} nobody can be asked to cancel"
+            " a message; ask the partner's people",
         )
 
 

@@ -12,6 +12,7 @@ from hashlib import sha256
 from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.instant import to_datetime
 from onceonly.message.message import Message, SignedReference
+from onceonly.message.signals import Inquiry, InquiryKind
 from onceonly.message.signing import Canonicalization, PinnedCertificate, Signed, SigningTerms
 from onceonly.message.word import Word
 from onceonly.steps.checks import SignatureCheck, unnoted
@@ -131,7 +132,7 @@ def signs(terms: SigningTerms, content: Content, *, is_asked: bool = False) -> b
     """Whether this is signed. `is_asked`: it is an acknowledgement that must be (§9.2)."""
     if is_asked or terms.signs is Signed.ALL:
         return True
-    return terms.signs is Signed.MESSAGES and isinstance(content, Message)
+    return terms.signs is Signed.MESSAGES and _changes_a_message(content)
 
 
 Found = Signature | UnreadableSignature | None
@@ -167,7 +168,13 @@ def requires(terms: SigningTerms, content: Content) -> bool:
     """Whether the partner must have signed this."""
     if terms.requires is Signed.ALL:
         return True
-    return terms.requires is Signed.MESSAGES and isinstance(content, Message)
+    return terms.requires is Signed.MESSAGES and _changes_a_message(content)
+
+
+def _changes_a_message(content: Content) -> bool:
+    """Whether it is a message, or takes one back: a cancel needs the signature of its message."""
+    is_cancel = isinstance(content, Inquiry) and content.kind is InquiryKind.CANCEL
+    return is_cancel or isinstance(content, Message)
 
 
 def _is_looked_at(terms: SigningTerms) -> bool:

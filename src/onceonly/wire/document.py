@@ -17,6 +17,7 @@ from onceonly.message.signals import (
     ErrorEntry,
     ErrorSignal,
     Inquiry,
+    InquiryKind,
     Signal,
     SoapFault,
 )
@@ -141,6 +142,21 @@ class About(Word):
     """Its sender waits for the answer in that of the transport (`ebms-2.0`, SyncReply)."""
     fault: SoapFault | None = None
     """What it says instead of a message: a SOAP Fault, which nobody asked for here (`ebms-2.0`)."""
+
+    @property
+    def may_be_answered(self) -> bool:
+        """Whether an error tells its sender: no signal is answered (R-20).
+
+        But a standard MSH knows no questions of ours, and says NotSupported to each Action that it
+        does not know; so do we where they were not agreed.
+        """
+        is_ours = self.profile is not None and self.profile.has_cpa
+        return self.message_type == names.NORMAL or (
+            is_ours and self.message_type in _QUESTIONS_OF_OURS
+        )
+
+
+_QUESTIONS_OF_OURS = (names.REQUESTS[InquiryKind.CANCEL], names.REQUESTS[InquiryKind.RESPONSE])
 
 
 def about(document: Document) -> About:

@@ -1,4 +1,4 @@
-"""Elements that the seeds lack: in a namespace of our own, at the end of the root.
+"""Elements that the seeds lack: in a namespace of our own, at the end of the root or SOAP:Header.
 
 AckStatus says what a receiver had checked when it acknowledged (seed 004 level 0); Report is the
 answer to an inquiry (levels 2, 3 and 5). They are the same in both profiles, and an MSH that does
@@ -82,6 +82,12 @@ def read_report(root: Element, header: SignalHeader, kind: InquiryKind) -> Repor
             f" {wanted} of its {names.REPORT}"
         )
     return report
+
+
+def read_processing(root: Element) -> ReportedProcessing | None:
+    """How far the application is, beside an answer that a standard has words for; None: unsaid."""
+    element = _find(root, names.REPORT)
+    return None if element is None else find_word(element, "processing", _PROCESSINGS)
 
 
 def write_report(report: Report) -> str:

@@ -1,5 +1,7 @@
 """The examples of the specification, the samples of other products, and what we write ourselves."""
 
+import re
+
 import pytest
 from ebms2_samples import (
     AT_US,
@@ -24,7 +26,7 @@ from ebms2_samples import (
 from lxml import etree
 from wire_samples import joined, payload
 
-from onceonly.message.errors import ErrorCode, FaultCode, LocalError, Severity
+from onceonly.message.errors import ErrorCode, FaultCode, LocalError, RemoteError, Severity
 from onceonly.message.identity import PartyId
 from onceonly.message.message import (
     AcknowledgmentElement,
@@ -48,6 +50,7 @@ from onceonly.message.signals import (
     InquiryKind,
     MessageStatus,
     Report,
+    ReportedProcessing,
     SoapFault,
 )
 from onceonly.message.word import changed
@@ -384,19 +387,38 @@ def test_a_business_message_never_has_the_service_of_signals():
     assert refused.value.name == "ReservedService"
 
 
-@pytest.mark.parametrize(
-    "signal",
-    [
-        Inquiry(SIGNAL, InquiryKind.CANCEL),
-        Inquiry(SIGNAL, InquiryKind.RESPONSE),
-        Report(header=SIGNAL, kind=InquiryKind.CANCEL, about="m-1"),
-    ],
-    ids=["cancel", "response", "answer"],
-)
-def test_a_question_that_the_standard_does_not_have_is_not_written(signal):
-    with pytest.raises(LocalError) as refused:
-        written(signal)
-    assert refused.value.name == "InquiryNotOnWire"
+OF_OURS = {
+    "cancel": Inquiry(SIGNAL, InquiryKind.CANCEL),
+    "response": Inquiry(SIGNAL, InquiryKind.RESPONSE),
+    "named status": Inquiry(SIGNAL, InquiryKind.STATUS, has_reference=True),
+    "cancelled": Report(header=SIGNAL, kind=InquiryKind.CANCEL, about="m-1", is_accepted=False),
+    "coming": Report(header=SIGNAL, kind=InquiryKind.RESPONSE, about="m-1"),
+    "processing": Report(
+        header=SIGNAL,
+        kind=InquiryKind.STATUS,
+        about="m-1",
+        status=MessageStatus.RECEIVED,
+        processing=ReportedProcessing.IN_PROGRESS,
+    ),
+}
+
+
+@pytest.mark.parametrize("signal", OF_OURS.values(), ids=OF_OURS)
+def test_what_the_standard_has_no_word_for_is_in_blocks_of_ours(signal):
+    """Without mustUnderstand, so that others skip them (§3); the questions name their message."""
+    (text,) = (one.decode() for one in written(signal).segments)
+    assert text.count("urn:onceonly:extension") == isinstance(signal, Report)
+    own = text.partition('<Report xmlns="urn:onceonly:extension"')[2].partition("/>")[0]
+    assert "mustUnderstand" not in own
+    expected = changed(signal, has_reference=False) if isinstance(signal, Inquiry) else signal
+    assert decode_document(text).content == expected
+
+
+def test_an_answer_without_our_block_is_none():
+    """It is refused and never guessed."""
+    (text,) = (one.decode() for one in written(OF_OURS["cancelled"]).segments)
+    with pytest.raises(RemoteError, match="has no Report"):
+        decode_document(re.sub(r"  <Report .*?/>\r\n", "", text))
 
 
 @pytest.mark.statement("E2-74")

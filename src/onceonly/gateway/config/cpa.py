@@ -37,6 +37,7 @@ def cpa_terms_of(table: Table) -> CpaTerms:
         retriable_faults=table["retriable_faults"] or (),
         has_lenient_signal_parties=table["lenient_signal_parties"],
         has_roles_on_signals=table["roles_on_signals"],
+        has_extensions=table["extensions"],
         answers_inquiries=table["answers_inquiries"],
         message_id_form=MessageIdForm(table["message_id_form"]),
         has_xml_first=table["xml_part_first"],

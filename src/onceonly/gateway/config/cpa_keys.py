@@ -164,6 +164,17 @@ CPA_KEYS = table_of(
         section="ours",
     ),
     Key(
+        "extensions",
+        read.flag,
+        FLAG,
+        "Both gateways are onceonly: write our own elements (namespace urn:onceonly:extension), "
+        "which others skip, for `ack_status`, `passed_on` and `reports_processing`, and ask to "
+        "cancel a message and to send a response again (levels 3 and 5).",
+        default=False,
+        default_text="`false`",
+        section="ours",
+    ),
+    Key(
         "answers_inquiries",
         read.flag,
         FLAG,

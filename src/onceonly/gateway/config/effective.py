@@ -139,6 +139,7 @@ def _of_cpa(agreement: Agreement) -> dict[str, Any]:
         "reports_refusals": agreement.terms.reports_refusals,
         "lenient_signal_parties": cpa.has_lenient_signal_parties,
         "roles_on_signals": cpa.has_roles_on_signals,
+        "extensions": cpa.has_extensions,
         "answers_inquiries": cpa.answers_inquiries,
         "message_id_form": cpa.message_id_form,
         "xml_part_first": cpa.has_xml_first,

@@ -247,9 +247,16 @@ def _check_signed(table: Table, profile: Profile) -> None:
 
 def _check_words(table: Table, profile: Profile) -> None:
     """Refuse what has no meaning in the profile, with the reason."""
+    has_cancels = profile.has_cancels or _has_extensions(table)
     for key, trait, reason in _NEEDS if profile.header_has_parameters else ():
-        if table.is_given(key) and not getattr(profile, trait):
-            table.refuse(key, f"is not for {profile.name}, which {reason}; legal: not given")
+        is_there = has_cancels if trait == "has_cancels" else getattr(profile, trait)
+        if table.is_given(key) and not is_there:
+            legal = "with extensions = true" if trait == "has_cancels" else "not given"
+            table.refuse(key, f"is not for {profile.name}, which {reason}; legal: {legal}")
+    for key in ("ack_status", "passed_on") if profile.has_cpa and not has_cancels else ():
+        if table[key] not in (Assurance.RECEIVED, False):
+            text = f"is not for {profile.name}, which has no word for it; legal: with extensions"
+            table.refuse(key, f"{text} = true")
     if table["delivery_semantics"] == DeliverySemantics.AT_LEAST_ONCE:
         _check_at_least_once(table, profile)
     names_mode = profile.header_names_semantics
@@ -259,11 +266,17 @@ def _check_words(table: Table, profile: Profile) -> None:
             f"is mshSignalsOnly, for which {profile.name} has no word; legal: signalsOnly",
         )
     is_cancel = table["when_not_received"] in (Remedy.CANCEL, Remedy.NEW_VERSION)
-    if is_cancel and not profile.has_cancels:
+    if is_cancel and not has_cancels:
         table.refuse(
             "when_not_received",
-            f"needs a cancel, which {profile.name} has not; legal: resend, wait",
+            f"needs a cancel, which {profile.name} has not; legal: resend, wait"
+            + (", or with extensions = true" if profile.has_cpa else ""),
         )
+
+
+def _has_extensions(table: Table) -> bool:
+    """Whether our own elements may be written; only an agreement has the key, and no route."""
+    return table.has("extensions") and bool(table["extensions"])
 
 
 def _check_at_least_once(table: Table, profile: Profile) -> None:

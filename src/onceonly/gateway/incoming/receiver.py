@@ -534,7 +534,7 @@ class Receiver:
         """An agreement with the sender, if it may be the caller. No signal is answered (R-20)."""
         has_cpa = about.profile is not None and about.profile.has_cpa
         is_named = bool(about.from_ids) or has_cpa
-        if about.message_type != names.NORMAL or about.message_id is None or not is_named:
+        if not about.may_be_answered or about.message_id is None or not is_named:
             return None
         named = {str(party) for party in about.from_ids}
         known = self._desk.house.agreements

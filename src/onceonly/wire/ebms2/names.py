@@ -7,7 +7,6 @@ text where a comment names a section (`wire.md` Part B).
 from typing import Final
 
 from onceonly.message.errors import ErrorCode
-from onceonly.message.signals import InquiryKind
 from onceonly.wire import names
 
 NAMESPACE: Final = "http://www.oasis-open.org/committees/ebxml-msg/schema/msg-header-2_0.xsd"
@@ -27,15 +26,14 @@ CODE_CONTEXT: Final = "urn:oasis:names:tc:ebxml-msg:service:errors"  # §4.2.3.2
 
 ACKNOWLEDGMENT_ACTION: Final = "Acknowledgment"  # §6.3.2
 ERROR_ACTION: Final = "MessageError"  # §4.2.4.3
-REQUESTS: Final = {InquiryKind.PING: "Ping", InquiryKind.STATUS: "StatusRequest"}  # §8, §7
-REPORTS: Final = {InquiryKind.PING: "Pong", InquiryKind.STATUS: "StatusResponse"}
 ACTIONS: Final = {
     ACKNOWLEDGMENT_ACTION: names.ACKNOWLEDGEMENT,
     ERROR_ACTION: names.ERROR,
-    **{action: names.REQUESTS[kind] for kind, action in REQUESTS.items()},
-    **{action: names.REPORTS[kind] for kind, action in REPORTS.items()},
+    **{action: action for action in names.REQUESTS.values()},  # §8, §7
+    **{action: action for action in names.REPORTS.values()},
 }
-"""The Actions of `SERVICE`, and what each means."""
+"""The Actions of `SERVICE`, and what each means. Two questions and their answers are ours: another
+MSH answers them with NotSupported, as it does each Action that it does not know."""
 
 CODES: Final = {  # §4.2.3.4
     code.value: code

@@ -45,7 +45,7 @@ from onceonly.wire.ebms2.sections import (
 )
 from onceonly.wire.ebms2.verdicts import read_acknowledgment, read_errors
 from onceonly.wire.elements import find_attribute, find_text, get, get_text, misshapen, once
-from onceonly.wire.extension import read_ack_status
+from onceonly.wire.extension import read_ack_status, read_processing, read_report
 from onceonly.wire.fields import checked_word, find_boolean
 from onceonly.wire.limits import Limits
 from onceonly.wire.reading import refuse_manifest
@@ -268,18 +268,30 @@ def _read_signal(
     if header.message_type == names.ACKNOWLEDGEMENT:
         return _read_ack_signal(header, sections, envelope_header, limits)
     kind = names.REQUEST_KINDS.get(header.message_type)
-    if kind is InquiryKind.PING:
-        return Inquiry(_signal_header(header, "", is_sync=is_sync), kind)
     if kind is not None:
-        with located(f"{_BODY}StatusRequest"):
-            element = get(sections.body, "StatusRequest")
-            about = _about(once(element, ORDERS["StatusRequest"]))
+        about = _asked_about(kind, header, sections)
         return Inquiry(_signal_header(header, about, is_sync=is_sync), kind)
     signal_header = _signal_header(header, _reference(header), is_sync=is_sync)
-    if names.REPORT_KINDS[header.message_type] is InquiryKind.PING:
-        return Report(header=signal_header, kind=InquiryKind.PING)
+    kind = names.REPORT_KINDS[header.message_type]
+    if kind is InquiryKind.PING:
+        return Report(header=signal_header, kind=kind)
+    own_blocks = Element("Header") if envelope_header is None else envelope_header
+    if kind is not InquiryKind.STATUS:
+        return read_report(own_blocks, signal_header, kind)
     with located(f"{_BODY}StatusResponse"):
-        return _read_status(signal_header, get(sections.body, "StatusResponse"))
+        status = _read_status(signal_header, get(sections.body, "StatusResponse"))
+    return changed(status, processing=read_processing(own_blocks))
+
+
+def _asked_about(kind: InquiryKind, header: Header, sections: Sections) -> str:
+    """The message that a question is about; empty for a Ping."""
+    if kind is InquiryKind.PING:
+        return ""
+    if kind is not InquiryKind.STATUS:
+        return _reference(header)
+    with located(f"{_BODY}StatusRequest"):
+        element = get(sections.body, "StatusRequest")
+        return _about(once(element, ORDERS["StatusRequest"]))
 
 
 def _signal_header(header: Header, about: str, *, is_sync: bool) -> SignalHeader:

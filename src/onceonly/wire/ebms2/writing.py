@@ -34,7 +34,7 @@ from onceonly.message.signals import (
 from onceonly.wire import names
 from onceonly.wire.document import Content
 from onceonly.wire.ebms2 import names as own
-from onceonly.wire.extension import write_ack_status
+from onceonly.wire.extension import write_ack_status, write_report
 from onceonly.wire.fields import highest_severity
 from onceonly.wire.soap import NAMESPACE as SOAP
 from onceonly.wire.soap import NEXT_ACTOR
@@ -59,8 +59,7 @@ def write(content: Content, _routing: RoutingHeader) -> str:
     """The envelope of `content`, with CRLF line ends; nothing in it is of a hop.
 
     Timestamps are cut to milliseconds. Raises `LocalError`: InvalidText for text that XML cannot
-    carry, ReservedService for a business message with the Service of signals, InquiryNotOnWire for
-    a question that the standard does not have.
+    carry, ReservedService for a business message with the Service of signals.
     """
     if isinstance(content, Message):
         return _whole(_message_header(content), _message_blocks(content), _manifest(content))
@@ -214,21 +213,24 @@ def _signal(signal: Signal) -> tuple[str, tuple[str, ...], str]:
             return own.ERROR_ACTION, (_error_list(signal.errors),), ""
         case Inquiry():
             return _inquiry(signal)
-    if signal.kind not in own.REPORTS:
-        raise _not_on_wire(signal.kind)
-    body = _status(signal) if signal.kind is InquiryKind.STATUS else ""
-    return own.REPORTS[signal.kind], (), body
+    return names.REPORTS[signal.kind], *_report(signal)
+
+
+def _report(report: Report) -> tuple[tuple[str, ...], str]:
+    """The blocks and the Body of an answer; what the standard has no word for is in our block."""
+    if report.kind is InquiryKind.PING:
+        return (), ""
+    if report.kind is not InquiryKind.STATUS:
+        return (write_report(report),), ""
+    block = "" if report.processing is None else write_report(report)
+    return (block,), _status(report)
 
 
 def _has_reference(signal: Signal) -> bool:
-    return signal.has_reference if isinstance(signal, Inquiry) else True
-
-
-def _not_on_wire(kind: InquiryKind) -> LocalError:
-    return LocalError(
-        "InquiryNotOnWire",
-        f"ebms-2.0 has no {kind.value}; expected is Ping or StatusRequest, or another profile",
-    )
+    """Whether MessageData names what the signal is about; a StatusRequest has that in the Body."""
+    if not isinstance(signal, Inquiry):
+        return True
+    return signal.has_reference or signal.kind in (InquiryKind.CANCEL, InquiryKind.RESPONSE)
 
 
 def _ack_blocks(signal: Acknowledgment) -> tuple[str, ...]:
@@ -271,8 +273,6 @@ def _error(entry: ErrorEntry) -> str:
 
 
 def _inquiry(inquiry: Inquiry) -> tuple[str, tuple[str, ...], str]:
-    if inquiry.kind not in own.REQUESTS:
-        raise _not_on_wire(inquiry.kind)
     body = ""
     if inquiry.kind is InquiryKind.STATUS:
         (about,) = escaped((inquiry.header.ref_to_message_id,))
@@ -280,7 +280,7 @@ def _inquiry(inquiry: Inquiry) -> tuple[str, tuple[str, ...], str]:
             f'<eb:StatusRequest eb:version="{own.VERSION}"><eb:RefToMessageId>{about}'
             "</eb:RefToMessageId></eb:StatusRequest>"
         )
-    return own.REQUESTS[inquiry.kind], (), body
+    return names.REQUESTS[inquiry.kind], (), body
 
 
 def _status(report: Report) -> str:
