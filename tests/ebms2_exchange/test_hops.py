@@ -425,6 +425,18 @@ async def test_an_accepting_intermediary_answers_at_once_and_owns_the_delivery(t
         assert actors(last, "Acknowledgment") == [TO_PARTY]
 
 
+async def test_a_repeat_asks_the_to_party_again_after_the_delivery(tmp_path):
+    """Its acknowledgement passed here once and may be lost; it alone can give it again."""
+    async with between(tmp_path, "accept", **PATIENT) as ends:
+        heard = await ends.passed(blocks=NEXT_ACK_REQUESTED + ACK_REQUESTED)
+        await ends.origin.hear("Acknowledgment")
+        await ends.say_back("Acknowledgment", ref=M, blocks=acknowledgment(M, NEXT_MSH))
+        await ends.relay.until_state(M, "acknowledged")
+        await ends.origin.post(Parcel(PLAIN_TYPE, heard.body))
+        assert (await ends.destination.hear("NewOrder")).body == heard.body
+        assert actors(await ends.origin.hear("Acknowledgment"), "Acknowledgment") == [NEXT_MSH]
+
+
 async def test_the_to_party_acknowledges_what_an_intermediary_owns(tmp_path):
     async with between(tmp_path, "accept", **EAGER) as ends:
         await ends.passed(blocks=NEXT_ACK_REQUESTED + ACK_REQUESTED)

@@ -105,8 +105,10 @@ def _hand_over(
     conversation = None
     if HandOver() in effects and debt.agreement.profile.has_order:
         # Also where no order is agreed any more: its place must not be left for later messages.
-        effects = _with_number(txn, debt.key, effects)
-        conversation = holding.hand_over(txn, ground, debt.key)
+        placed = holding.hand_over(txn, ground, debt.key)
+        if placed is not None:
+            conversation, place = placed
+            effects = _with_number(effects, place)
     elif HandOver() in effects:
         txn.hand_over(debt.key, at=ground.now.at)
     # The acknowledgement of another copy may be on its way now; its outcome comes later.
@@ -116,13 +118,8 @@ def _hand_over(
     return effects, conversation
 
 
-def _with_number(
-    txn: Transaction, key: MessageKey, effects: Sequence[Effect]
-) -> tuple[Effect, ...]:
-    found = txn.find_conversation(key)
-    if found is None:
-        return tuple(effects)
-    number = found[1] % ordering.NUMBERS
+def _with_number(effects: Sequence[Effect], place: int) -> tuple[Effect, ...]:
+    number = place % ordering.NUMBERS
     return tuple(
         changed(one, order_number=number)
         if isinstance(one, Journal) and one.event is Event.HANDED_OVER

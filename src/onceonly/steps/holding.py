@@ -111,14 +111,15 @@ def is_held(snapshot: Snapshot, key: MessageKey) -> bool:
     return found is not None and found[1] >= snapshot.get_receiving_order(found[0]).place
 
 
-def hand_over(txn: Transaction, ground: Ground, key: MessageKey) -> ConversationKey | None:
-    """Put the message into the inbox; returns its conversation if that has an order."""
+def hand_over(
+    txn: Transaction, ground: Ground, key: MessageKey
+) -> tuple[ConversationKey, int] | None:
+    """Put the message into the inbox; returns its conversation and place if that has an order."""
     found = txn.find_conversation(key)
     txn.hand_over(key, at=ground.now.at)
-    if found is None:
-        return None
-    txn.remove_placed(key)
-    return found[0]
+    if found is not None:
+        txn.remove_placed(key)
+    return found
 
 
 def hand_over_following(

@@ -61,7 +61,8 @@ class Said(Word, kw_only=True):
     references: tuple[SignedReference, ...]
     """As `references_of` has them."""
     signer: str | None
-    """Fingerprint of the certificate in its signature; None without one."""
+    """Fingerprint of the certificate in its signature; None without a signature, or without one in
+    it."""
 
 
 def said_by(document: bytes, payloads: tuple[Payload, ...], profile: Profile) -> Said:
@@ -70,7 +71,9 @@ def said_by(document: bytes, payloads: tuple[Payload, ...], profile: Profile) ->
     if signature is None:
         found = references_over(document, payloads, profile)
         return Said(document=document, references=found, signer=None)
-    signer = sha256(signature.certificates[0]).hexdigest()
+    # Ours has one; a capture of others may be read here too (`package explain --of`).
+    certificate = next(iter(signature.certificates), None)
+    signer = None if certificate is None else sha256(certificate).hexdigest()
     return Said(document=document, references=_references_in(signature), signer=signer)
 
 

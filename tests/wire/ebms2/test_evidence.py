@@ -1,5 +1,7 @@
 """What a package proves, of ours and of others, found from its bytes."""
 
+import re
+
 import pytest
 from ebms2_samples import BOUNDARY, HOP, MESSAGE, ORDER, ROOT_ID, decode
 from signed_samples import MESSAGE_TO_SIGN, der, signed, signing
@@ -75,6 +77,16 @@ def test_the_references_of_an_unsigned_document_are_computed_over_the_same_thing
     assert all('xmlns:ds="' in one.text for one in computed)
     assert said_by(plain, (), EBMS).signer is None
     assert said_by(with_signature, (), EBMS).signer is not None
+
+
+def test_a_signature_may_name_no_certificate():
+    """That of another product, which is laid beside an acknowledgement (S28)."""
+    document = document_of(package(how=signing()))
+    bare = re.sub(rb"<ds:KeyInfo>.*</ds:KeyInfo>", b"", document, flags=re.DOTALL)
+    assert bare != document
+    said = said_by(bare, MESSAGE_TO_SIGN.payloads, EBMS)
+    assert said.signer is None
+    assert [one.uri for one in said.references] == ["", f"cid:{ORDER.content_id}"]
 
 
 def test_an_examined_acknowledgement_says_what_it_acknowledges():

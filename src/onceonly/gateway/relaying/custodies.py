@@ -8,6 +8,7 @@ from onceonly.gateway.relaying.upstream import Upstream
 from onceonly.gateway.tasks import Tasks
 from onceonly.message.event import Event
 from onceonly.message.identity import MessageKey
+from onceonly.message.message import AckRequested
 from onceonly.message.package import Package
 from onceonly.message.signals import Acknowledgment
 from onceonly.message.word import changed
@@ -40,8 +41,21 @@ class Custodies:
             raise
         if taken.acknowledge is not None:
             self._tasks.start(self._acknowledge(subject, taken.acknowledge))
+            asked = passage.message.ack_requested
+            if taken.leaving is None and asked not in (None, AckRequested.NONE):
+                self._tasks.start(self._ask_again(subject))
         for answer in taken.answers:
             self._tasks.start(self._upstream.send_error(subject, answer, Event.ERROR_SENT))
+
+    async def _ask_again(self, subject: Subject) -> None:
+        """Send a repeat on: the origin waits for the To Party, whose word may have been lost.
+
+        We pass that word on once and do not keep it, so the To Party alone can give it again; it
+        eliminates the copy (`ebms-2.0`).
+        """
+        sent = await self._desk.send_copy(subject.key.message_id)
+        if sent is not None:
+            await self._upstream.note(subject, outcome_row(Event.FORWARDED, sent))
 
     def pass_receipt(self, signal: Acknowledgment) -> None:
         """Send a delivery receipt on to the previous hop, if the message was taken over."""
