@@ -3,7 +3,6 @@
 from typing import Any
 
 from onceonly.message.message import AckRequested, DeliverySemantics, SyncReplyMode
-from onceonly.message.signals import PLAIN_ACK
 from onceonly.message.signing import Signed
 from onceonly.message.terms import DeliveryReceiptProvided, DeliveryTerms, Intermediary
 from onceonly.simulation.cast import (
@@ -109,7 +108,6 @@ def _agreement(line: Line, path: list[str]) -> dict[str, Any]:
     }
     if line.profile.has_cpa:
         keys["reports_refusals"] = terms.reports_refusals
-        keys["extensions"] = terms.ack_status != PLAIN_ACK
     if line.profile.header_has_parameters:
         keys |= _of_headers(terms)
     keys |= _of_ebms_2_0(line, path[-1])

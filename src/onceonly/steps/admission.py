@@ -134,7 +134,9 @@ _OF_THE_STANDARD: Final = (InquiryKind.PING, InquiryKind.STATUS)
 def _admit_signal(house: House, signal: Signal, caller: Caller) -> None:
     name = signal.header.agreement_id
     named = house.agreements.named(name)
-    if not named or any(is_entitled(caller, one) for one in named):
+    if not named:
+        return
+    if any(is_entitled(caller, one) for one in named):
         _refuse_extension(named, signal)
         return
     if house.routes.find_beside(caller, name) is None:

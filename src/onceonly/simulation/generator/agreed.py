@@ -8,7 +8,7 @@ from random import Random
 
 from onceonly.message.message import AckRequested, DeliverySemantics, SyncReplyMode
 from onceonly.message.profile import Profile
-from onceonly.message.signals import AckStatus, Assurance
+from onceonly.message.signals import PLAIN_ACK, AckStatus, Assurance
 from onceonly.message.terms import (
     DeliveryReceiptProvided,
     DeliveryTerms,
@@ -58,6 +58,9 @@ def terms_of(
         fails_on_network_error=not _never_fails(terms) and chance.random() < 0.12,
         ack_status=_ack_status(chance, terms),
     )
+    if profile.has_cpa:
+        # An acknowledgement says more only with `extensions`, which no world has.
+        terms = changed(terms, ack_status=PLAIN_ACK)
     recovery = _recovery(chance, terms)
     if not profile.has_cancels:
         recovery = _without_cancels(recovery)
