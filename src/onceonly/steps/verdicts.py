@@ -159,9 +159,11 @@ def _note_orphan(txn: Transaction, ground: Ground, message: Message, about: str)
 
     If that is a message of ours, somebody spoke for another (attack S3).
     """
-    element = message.acknowledgment
+    element, house = message.acknowledgment, ground.house
     if element is None or element.ref_to_message_id != about:
         return
+    if house.routes.find_for(message) is not None:
+        return  # It is stored for others, who judge it.
     row = changed(
         ground.house.rows.about_gateway(
             Event.ORPHAN_ACK_RECEIVED, ground.now, f"{ORPHAN}, on {message.message_id}"
