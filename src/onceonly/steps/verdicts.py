@@ -159,23 +159,21 @@ def _note_orphan(txn: Transaction, ground: Ground, message: Message, about: str)
 
     If that is a message of ours, somebody spoke for another (attack S3).
     """
-    element = message.acknowledgment
+    element, house = message.acknowledgment, ground.house
     if element is None or element.ref_to_message_id != about:
         return
-    # Along a route it is an agreement of others, which is not in our configuration: theirs to note.
-    agreement = ground.house.agreements.find(message.agreement_id)
-    if agreement is None:
-        return
+    if house.routes.find_for(message) is not None:
+        return  # It is stored for others, who judge it.
     row = changed(
-        ground.house.rows.about_gateway(
+        house.rows.about_gateway(
             Event.ORPHAN_ACK_RECEIVED, ground.now, f"{ORPHAN}, on {message.message_id}"
         ),
         direction=Direction.OUT,
         message_id=about,
-        agreement_id=agreement.name_on_wire,
+        agreement_id=house.agreement(message.agreement_id).name_on_wire,
     )
     txn.append((row,))
-    if is_ours(txn, ground.house, about):
+    if is_ours(txn, house, about):
         alarm = changed(
             row,
             event=Event.SECURITY_EVENT,

@@ -200,7 +200,7 @@ class Inquiries:
 
     async def _acknowledge(self, asked: Asked, acknowledgment: Package) -> None:
         """Send the stored response again; a withheld message is then handed over (R-12)."""
-        is_sent = asyncio.get_running_loop().create_future()
+        is_sent = asyncio.Event()
 
         async def send() -> Transmission:
             try:
@@ -208,10 +208,10 @@ class Inquiries:
                     asked.agreement, SignalAction.ACKNOWLEDGMENT, acknowledgment
                 )
             finally:
-                is_sent.set_result(None)
+                is_sent.set()
 
         self._hand_overs.acknowledge(self._hand_overs.debt_of(asked.key, asked.agreement), send)
-        await is_sent
+        await is_sent.wait()
 
     async def _note(self, asked: Asked, effect: Journal) -> None:
         endpoint = signal_endpoint_of(asked.agreement)
