@@ -159,7 +159,9 @@ class PassingSignals:
         message_id = signal.header.message_id
         held = self._held.open(route.id, message_id)
         self._tasks.start(passing)
-        return await self._held.wait(route.id, message_id, held)
+        answer = await self._held.wait(route.id, message_id, held)
+        await self._upstream.note_fault(subject, answer)
+        return answer
 
     async def _pass(
         self, route: Route, package: Package, signal: Signal, subject: Subject, hops: int

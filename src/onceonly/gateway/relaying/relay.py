@@ -141,7 +141,9 @@ class Relay:
             await self._custodies.take(passage, subject)
             return TAKEN
         if arrived.waits:
-            return await self._transits.take_held(passage)
+            answer = await self._transits.take_held(passage)
+            await self._upstream.note_fault(subject, answer)
+            return answer
         await self._transits.take(passage, answers=self._held.find(arrived.caller.answered))
         return TAKEN
 

@@ -4,6 +4,7 @@ Must not know when something is to be sent; `transits` and `custodies` know.
 """
 
 from onceonly.gateway.office import Office
+from onceonly.gateway.outgoing.replies import IN_THE_ANSWER
 from onceonly.message.event import Direction, Event
 from onceonly.message.message import DeliverySemantics
 from onceonly.message.package import Package
@@ -13,6 +14,7 @@ from onceonly.protocol.effects import Answer, AnswerUpstream, Journal
 from onceonly.protocol.events import Transmission
 from onceonly.steps.signals import outcome_row
 from onceonly.steps.upstream import Subject, error_upstream, row
+from onceonly.transport.transport import Answer as TransportAnswer
 
 
 class Upstream:
@@ -54,6 +56,12 @@ class Upstream:
     async def note(self, subject: Subject, effect: Journal) -> None:
         """Write a row about what was sent to the previous hop; waits if the disk is full."""
         await self._office.write(row(self._office.ground(), subject, Direction.IN, effect))
+
+    async def note_fault(self, subject: Subject, answer: TransportAnswer) -> None:
+        """Write a row if the answer to a held connection is a fault of the next hop."""
+        if answer.status_code == 500:
+            reason = "of the next hop, passed on"
+            await self.note(subject, outcome_row(Event.FAULT_SENT, IN_THE_ANSWER, reason))
 
     async def note_rejection(self, subject: Subject, effect: Journal) -> None:
         """Write the row about a refused message, before its answer. Raises `StoreFull`."""

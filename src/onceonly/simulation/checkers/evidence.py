@@ -97,7 +97,7 @@ _ROWS_OF = {
     LetterKind.ERROR: (Event.ERROR_SENT, Event.ERROR_RELAYED, Event.FAILURE_NOTICE_SENT),
     LetterKind.INQUIRY: (Event.PING_SENT, Event.INQUIRY_SENT),
     LetterKind.REPORT: (Event.REPORT_SENT,),
-    LetterKind.FAULT: (Event.REJECTED, Event.SECURITY_EVENT),
+    LetterKind.FAULT: (Event.REJECTED, Event.SECURITY_EVENT, Event.FAULT_SENT),
 }
 """What a row at the end of a transmission is called, by what was sent."""
 

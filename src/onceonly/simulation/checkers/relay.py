@@ -122,6 +122,8 @@ def _answers_back(case: WorldCase, course: Course, until_ns: int) -> Iterator[Vi
             for one in course.heard
             if one.letter.kind is kind
             and not (kind is LetterKind.ERROR and passes(one))
+            # What speaks of a message that was forgotten here goes on without a row of its own.
+            and not (passes(one) and case.has_forgotten(course.node, one.order))
             and one.at_ns < until_ns
             and not case.is_full(course.node, one.at_ns)
         ]

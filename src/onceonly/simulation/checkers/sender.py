@@ -540,7 +540,8 @@ class _Walk:
         event, final = row.record.event, self.final
         if final is not None:
             was_open = final.record.event in (*ACKNOWLEDGED, Event.SENT, Event.SETTLED)
-            if not was_open or not (self._is_overtaken() or event is Event.SENT):
+            is_doubted = self._is_overtaken() or self._is_denied()
+            if not was_open or not (is_doubted or event is Event.SENT):
                 yield self._wrong("I20", f"{event} after {self._final_word()}", row)
         needs_notice = event in (Event.FAILED, Event.EXPIRED)
         if needs_notice and notifies(self.course, self.terms) and not self._is_told():
