@@ -1,6 +1,7 @@
 """Whose names stand in the keys of what was agreed, and of what passes through."""
 
 from onceonly.message.agreement import Agreement, Route
+from onceonly.message.cpa import CpaTerms
 from onceonly.message.identity import Pair, PartyId
 from onceonly.message.message import SyncReplyMode
 from onceonly.message.profile import Profile
@@ -58,3 +59,20 @@ def test_answers_are_read_where_one_was_agreed_or_the_profile_reads_each() -> No
     assert not agreement.reads_answers
     assert changed(agreement, terms=agreed).reads_answers
     assert changed(agreement, profile=Profile.EBMS_2_0).reads_answers
+
+
+def test_a_cancel_is_asked_for_where_the_profile_or_the_extensions_have_the_word() -> None:
+    agreement = Agreement(
+        id="tpa-1",
+        profile=Profile.RM_2001,
+        our_ids=ACME,
+        their_ids=GLOBEX,
+        send_to="https://globex.example/msh",
+        error_to=None,
+        receiver_uri="https://globex.example/msh",
+        terms=DeliveryTerms(),
+    )
+    standard = changed(agreement, profile=Profile.EBMS_2_0)
+    assert agreement.has_cancels
+    assert not standard.has_cancels
+    assert changed(standard, cpa=CpaTerms(has_extensions=True)).has_cancels

@@ -16,6 +16,7 @@ from onceonly.message.identity import (
     checked_text,
 )
 from onceonly.message.message import (
+    AcknowledgmentElement,
     AckRequested,
     DeliverySemantics,
     Message,
@@ -56,6 +57,15 @@ def test_a_header_asks_the_next_msh_for_an_acknowledgement_by_itself():
     """Whatever it asks of the To Party."""
     assert not ORDER.wants_next_ack
     assert changed(ORDER, next_ack_requested=AckRequested.UNSIGNED).wants_next_ack
+
+
+def test_a_message_answers_what_it_refers_to_or_else_what_it_acknowledges():
+    """`ebms2.md` §7: the RefToMessageId of MessageData, else that of the block."""
+    element = AcknowledgmentElement(timestamp_at=0, from_ids=(), ref_to_message_id="order-0")
+    acknowledging = changed(ORDER, acknowledgment=element)
+    assert ORDER.answered_id is None
+    assert acknowledging.answered_id == "order-0"
+    assert changed(acknowledging, ref_to_message_id="order-9").answered_id == "order-9"
 
 
 def test_a_prepared_message_does_not_change():

@@ -47,6 +47,7 @@ from onceonly.message.signals import (
     Assurance,
     ErrorSignal,
     Inquiry,
+    InquiryKind,
     Report,
     SoapFault,
 )
@@ -56,6 +57,7 @@ from onceonly.wire.document import About
 from onceonly.wire.ebms2.verdicts import REFERENCES_MAX
 from onceonly.wire.envelope import Decoder, encode_fault, find_fault
 from onceonly.wire.limits import DEFAULT
+from onceonly.wire.names import REQUESTS
 from onceonly.wire.soap import FAULT_DETAILS_MAX
 from onceonly.wire.xml import parse
 
@@ -401,6 +403,21 @@ def _feed(decoder: Decoder, data: bytes) -> None:
 )
 def test_what_is_known_of_the_sender_of_a_refused_document(document, known):
     assert about_of(document) == known
+
+
+@pytest.mark.parametrize(
+    ("about", "is_told"),
+    [
+        (KNOWN, True),
+        (changed(KNOWN, message_type="MessageStatusRequest"), False),
+        (changed(KNOWN, message_type=REQUESTS[InquiryKind.CANCEL]), True),
+        (changed(KNOWN, message_type=REQUESTS[InquiryKind.CANCEL], profile=Profile.RM_2001), False),
+        (About(), False),
+    ],
+)
+def test_a_question_that_no_standard_msh_knows_is_told_so(about, is_told):
+    """As a standard MSH tells us; of other signals no sender is told an error (R-20)."""
+    assert about.may_be_answered is is_told
 
 
 def test_what_is_known_of_a_sender_whose_payload_is_missing():
