@@ -64,7 +64,9 @@ async def test_the_api_is_served_under_its_certificate(tmp_path, peer, certifica
         serving_api(gateway),
     ):
         assert await asked(api, client_tls(ca=certificates / "api.pem")) == "ok"
-        watched = [file.name for file, _ in gateway.parts.api._served.conditions.certificates()]
+        watched = [
+            Path(file).name for file, _ in gateway.parts.api._served.conditions.certificates()
+        ]
         assert watched == ["api.pem"], "the end of the API's own certificate is watched, too"
         for foreign in (certificates / "stranger.pem", None):
             with pytest.raises(GatewayUnreachable):

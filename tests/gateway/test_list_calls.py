@@ -27,6 +27,7 @@ VALUES: dict[str, tuple[str, ...]] = {
     "up_to": ("5",),
     "wait": ("0",),
     "payloads": ("inline",),
+    "purged": ("count",),
     "message_id": ("m-1",),
     "all": ("1",),
     "offset": ("1",),

@@ -110,6 +110,9 @@ def _share(draft: _Draft) -> None:
         return
     cpa_id = f"cpa-{line_id(first)}"
     terms = terms_of(chance, first.profile, through=None, scheme=first.scheme)
+    if first.resend_scheme:
+        # A resend is the same bytes, and what asks for a SyncReply is refused by mail.
+        terms = changed(terms, sync_reply_mode=SyncReplyMode.NONE)
     draft.lines[at] = changed(first, cpa_id=cpa_id)
     second = changed(draft.lines[at], name="-more", action="ChangeOrder", terms=terms)
     draft.lines.append(second)

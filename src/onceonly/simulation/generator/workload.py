@@ -166,8 +166,6 @@ def _line(sketch: Sketch, ends: tuple[str, str], profile: Profile, *, is_first: 
         # A resend is the same bytes, and what asks for a SyncReply is refused by mail.
         terms = changed(terms, sync_reply_mode=SyncReplyMode.NONE)
     through = tuple((relay, mode) for relay in relays if mode is not None)
-    if profile.answers_at_once and terms.sync_reply_mode is not SyncReplyMode.NONE:
-        resend_scheme = ""  # Mail has no answer, and a resend asks for one.
     return Line(*ends, profile, terms, through, scheme, resend_scheme)
 
 
