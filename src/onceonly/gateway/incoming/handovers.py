@@ -193,8 +193,13 @@ class HandOvers:
         self._desk.failpoints.reach("before-acknowledge")
         try:
             await self.expose(debt)
-        finally:
-            self._tasks.start(self._serve_behind(place, IN_THE_ANSWER), place=HANDING_OVER)
+        except Exception:
+            self._serve_later(place)
+            raise
+        self._serve_later(place)
+
+    def _serve_later(self, place: _Place) -> None:
+        self._tasks.start(self._serve_behind(place, IN_THE_ANSWER), place=HANDING_OVER)
 
     def _take_place(self, debt: Debt) -> _Place:
         place = _Place(debt, asyncio.get_running_loop().create_future())
