@@ -7,10 +7,9 @@ that a run has the same steps however fast the machine is.
 
 import asyncio
 import json
-import socket
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from onceonly.gateway.config import read_configuration
 from onceonly.journal.record import Record
 from onceonly.message.event import Event
 from onceonly.message.instant import NS_PER_S, US_PER_S, Now
+from ports import free_port
 
 ROUNDS = 200
 """Rounds of the event loop without any news after which nothing goes on: both ends of every
@@ -382,8 +382,4 @@ async def world_of(recording: Recording) -> AsyncIterator[World]:
 
 def addresses(count: int) -> list[str]:
     """So many fresh hosts with ports, no two alike."""
-    with ExitStack() as taken:
-        listeners = [
-            taken.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)
-        ]
-        return [f"127.0.0.1:{one.getsockname()[1]}" for one in listeners]
+    return [f"127.0.0.1:{free_port()}" for _ in range(count)]

@@ -74,7 +74,6 @@ def test_a_degree_asks_for_the_acknowledgement_that_it_needs(tmp_path, semantics
         ("response_within", "PT60S"),
         ("reports_processing", True),
         ("reliable_messaging_method", "ebXML"),
-        ("intermediary", "relay"),
         ("when_not_received", "cancel"),
         ("ack_requested", "None"),
     ],

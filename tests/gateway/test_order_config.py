@@ -54,7 +54,7 @@ def test_without_the_key_there_is_no_order(tmp_path):
         ("message_order", ['delivery_semantics = "AtLeastOnce"'], "which needs acknowledgements"),
         ("message_order", ['delivery_semantics = "AtMostOnce"'], "which needs acknowledgements"),
         ("strict_release", ["strict_release = true"], "ties the hand-over to"),
-        ("passed_on", ["passed_on = true"], "ties the hand-over to"),
+        ("passed_on", ["extensions = true", "passed_on = true"], "ties the hand-over to"),
         ("message_order", ['message_order = "Sometimes"'], "is none of them"),
         ("order_hold_max", ["order_hold_max = 0"], "1 to 10000"),
         ("order_hold_max", ["order_hold_max = 10001"], "1 to 10000"),

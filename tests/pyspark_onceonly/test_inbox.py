@@ -10,12 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
 import pytest
-from nemesis_gateways import (
-    RETRY_INTERVAL_S,
-    Exchange,
-    build_exchange,
-    until,
-)
+from nemesis_gateways import Exchange, build_exchange, until
 from pyspark.errors import PySparkException
 from pyspark.sql.streaming.datasource import ReadMaxRows
 from pyspark.sql.streaming.listener import QueryTerminatedEvent
@@ -573,12 +568,18 @@ def test_what_cannot_be_read_is_refused(
 
 @pytest.fixture
 def forgetful(tmp_path: Path) -> Iterator[Exchange]:
-    """Two gateways that keep what is complete no longer than they have to."""
+    """Two gateways that keep what is complete for seconds: a drill hastens no wall clock."""
     folder = tmp_path / "exchange"
     folder.mkdir()
     pair = build_exchange(folder)
     for gateway in pair.gateways:
-        gateway.agree(retries=2, persist_duration=f"PT{6 * RETRY_INTERVAL_S}S")
+        gateway.agree(
+            timeout=1,
+            retries=1,
+            retry_interval=1,
+            persist_duration="PT3S",
+            msh_time_accuracy="00:01",
+        )
     pair.start()
     yield pair
     pair.destroy()
