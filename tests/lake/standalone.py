@@ -22,14 +22,12 @@ import pyspark
 import pytest
 
 from onceonly.lake import java
-from onceonly.lake.runner import TINY
+from onceonly.lake.runner import LITTLE_JAVA, TINY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
-QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""Little work: the second compiler would cost more than it saves."""
 WITHIN_S = 240.0
 """Longest wait for one line of a program; a quiet machine needs a tenth of it."""
 ENDS_WITHIN_S = 30.0
@@ -126,7 +124,7 @@ class Cluster:
             **os.environ,
             "SPARK_NO_DAEMONIZE": "1",
             "SPARK_LOCAL_IP": "127.0.0.1",
-            "SPARK_DAEMON_JAVA_OPTS": QUICK_START,
+            "SPARK_DAEMON_JAVA_OPTS": LITTLE_JAVA,
         }
         home = java.prepare()
         if home is not None:
@@ -215,7 +213,7 @@ def settings(folder: Path) -> dict[str, str]:
     few = {**TINY, "spark.sql.shuffle.partitions": "2"}
     (folder / "spark-defaults.conf").write_text(
         "".join(f"{key} {value}\n" for key, value in few.items())
-        + f"spark.driver.extraJavaOptions {QUICK_START}\n"
-        + f"spark.executor.extraJavaOptions {QUICK_START}\n"
+        + f"spark.driver.extraJavaOptions {LITTLE_JAVA}\n"
+        + f"spark.executor.extraJavaOptions {LITTLE_JAVA}\n"
     )
     return {**os.environ, "SPARK_CONF_DIR": str(folder)}

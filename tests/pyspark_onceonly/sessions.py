@@ -7,9 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.lake import java
-from onceonly.lake.runner import SETTINGS
-
-QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+from onceonly.lake.runner import LITTLE_JAVA, SETTINGS
 
 
 def session(master: str, **settings: str) -> SparkSession:
@@ -23,7 +21,7 @@ def session(master: str, **settings: str) -> SparkSession:
         "spark.ui.enabled": "false",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
-        "spark.driver.extraJavaOptions": QUICK_START,
+        "spark.driver.extraJavaOptions": LITTLE_JAVA,
         "spark.sql.shuffle.partitions": "2",
     }
     for key, value in {**usual, **settings}.items():

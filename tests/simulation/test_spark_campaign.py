@@ -13,7 +13,7 @@ from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
 from onceonly.lake import java
-from onceonly.lake.runner import SETTINGS
+from onceonly.lake.runner import LITTLE_JAVA, SETTINGS
 from onceonly.message.word import changed
 from onceonly.simulation.campaign import local, report, spark_job
 from onceonly.simulation.campaign.code import code_digest
@@ -28,7 +28,6 @@ pytestmark = pytest.mark.spark
 
 SEEDS = 40
 TASK = 10
-QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +46,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "spark.ui.enabled": "false",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
-        "spark.driver.extraJavaOptions": QUICK_START,
+        "spark.driver.extraJavaOptions": LITTLE_JAVA,
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
     }
