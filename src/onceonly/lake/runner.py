@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 from pyspark.sql.types import BooleanType, LongType, StringType, StructField, StructType
 
-from onceonly.lake import java, manifest, model, schemas, storage
+from onceonly.lake import java, manifest, model, runs, schemas, storage
 from onceonly.lake.formats import TableFormat
 from onceonly.lake.ingest import register, seams, segments
 from onceonly.lake.ingest.intake import url
@@ -211,6 +211,14 @@ class Holdings:
                 _tail(copies),
             )
             for folder, copies in self.copies.items()
+        ]
+
+    def marks(self) -> list[runs.Mark]:
+        """How far each lake's copy of each party's journal goes."""
+        return [
+            runs.mark(shelf.lake, shelf.folder, known, _tail([(shelf, known)]))
+            for copies in self.copies.values()
+            for shelf, known in copies
         ]
 
     def _each_once(self, copies: Copies) -> DataFrame:

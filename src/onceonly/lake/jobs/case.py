@@ -16,6 +16,7 @@ from onceonly.lake.page.findings import CHAIN, PAIRS_LISTED, InvariantResult, Ju
 from onceonly.lake.reports import reconciliation
 from onceonly.lake.reports.budgets import Terms
 from onceonly.lake.reports.sla import SlaTarget
+from onceonly.lake.runs import Mark
 from onceonly.lake.verdicts import Policy, Verdict
 from onceonly.lake.wholeness import Wholeness
 from onceonly.message.errors import LocalError
@@ -42,6 +43,8 @@ class JudgedCase(NamedTuple):
     """What was agreed, by agreement id, where somebody told."""
     sla: SlaTarget = SlaTarget()
     """What the scorecard is kept against."""
+    marks: Sequence[Mark] = ()
+    """How far each journal went."""
 
     def evidence(self, width_us: int = HOUR_US) -> Evidence:
         """What tables with bins of that width are made of."""
@@ -82,7 +85,15 @@ def open_case(
             as_of = max(time.time_ns() // 1_000, _end_of_drills(coverage))
         lifecycle = model.merge(held.read("lifecycle"))
         judged = verdicts.verdict(lifecycle, coverage, as_of=as_of, policy=policy)
-        return JudgedCase(journal, coverage, judged.persist(), as_of, policy, held.wholeness())
+        return JudgedCase(
+            journal,
+            coverage,
+            judged.persist(),
+            as_of,
+            policy,
+            held.wholeness(),
+            marks=held.marks(),
+        )
 
 
 def _end_of_drills(coverage: DataFrame) -> int:
