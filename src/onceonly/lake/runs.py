@@ -24,6 +24,8 @@ RUNS_FOLDER: Final = "runs"
 """Folder of a lake directory with the manifests of runs."""
 TABLES_FOLDER: Final = "tables"
 """Folder of a lake directory with the tables of all runs: `tables/<name>/<folder of a run>`."""
+DELTA_FOLDER: Final = "delta"
+"""Folder of a lake directory with the tables that are kept as Delta: `delta/<name>`."""
 VERSION: Final = 1
 KEEP_S: Final = 86_400.0
 """How long the tables of a set stay after another one took its place: longer than any job may
@@ -119,6 +121,15 @@ class Run:
         has = f"the last run that wrote it is {others[0]}" if others else "no run that is kept did"
         raise LocalError("NoTable", f"run {self.id} of {self.lake} did not write {name}; {has}")
 
+    def place(self, name: str) -> str:
+        """Where a table is: a folder with what is of it, or its name in a catalog."""
+        found = self.table(name)
+        if found.table_format is TableFormat.ICEBERG:
+            return found.place
+        if found.table_format is TableFormat.PLAIN and len(found.folders) == 1:
+            return f"{self.lake}/{found.folders[0]}"
+        return f"{self.lake}/{found.place or f'{TABLES_FOLDER}/{name}'}"
+
     def paths(self, name: str) -> list[str]:
         """The folders of a plain table, each a path or URL, for whatever reads Parquet.
 
@@ -146,6 +157,11 @@ def fresh_folder(name: str) -> str:
     return f"{TABLES_FOLDER}/{name}/{manifest.fresh_name()}"
 
 
+def delta_folder(name: str) -> str:
+    """Where a table is kept as Delta, relative to the lake; each run is a version of it."""
+    return f"{DELTA_FOLDER}/{name}"
+
+
 def is_of_a_run(name: str) -> bool:
     """Whether a folder in `tables/<name>` is called as those of runs are."""
     return _FOLDER.fullmatch(name) is not None
@@ -157,7 +173,7 @@ def current(lake: str) -> Run:
     Raises `LocalError`: NoRun where none was published; NewerLake, BadManifest.
     """
     lake = storage.lake_url(lake)
-    found = _current_id(lake)
+    found = current_id(lake)
     if found is None:
         text = f"no run of reconcile has published tables in {lake}"
         raise LocalError("NoRun", f"{text}: onceonly lake reconcile {lake}")
@@ -177,6 +193,11 @@ def load(lake: str, run_id: str) -> Run:
     return _of_json(lake, content, name)
 
 
+def find(lake: str, run_id: str | None) -> Run:
+    """The run of that id, or the current one. Raises as `load` and `current`."""
+    return current(lake) if run_id is None else load(lake, run_id)
+
+
 def listed(lake: str) -> list[Run]:
     """Every run that the lake still knows, the latest first."""
     lake = storage.lake_url(lake)
@@ -190,9 +211,32 @@ def listed(lake: str) -> list[Run]:
     return sorted(found, key=lambda one: (one.published_at, one.id), reverse=True)
 
 
-def is_current(lake: str, run_id: str) -> bool:
-    """Whether the tables of that run count now."""
-    return _current_id(storage.lake_url(lake)) == run_id
+def require_known(lake: str) -> None:
+    """Raises `LocalError` (NewerLake, BadManifest) where runs of the lake cannot be read.
+
+    Whoever writes the next one removes what the others no longer need, and so has to know them.
+    """
+    lake = storage.lake_url(lake)
+    current_id(lake)
+    listed(lake)
+
+
+def current_id(lake: str) -> str | None:
+    """The id of the run whose tables count now; None where none was published.
+
+    Raises `LocalError` (NewerLake, BadManifest).
+    """
+    lake = storage.lake_url(lake)
+    name = _file(lake, _CURRENT)
+    content = storage.read_bytes(name)
+    if content is None:
+        return None
+    try:
+        read = json.loads(content)
+        _require_version(read, name)
+        return str(read["run"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise LocalError("BadManifest", f"{name} names no run: {error!r}") from error
 
 
 def publish(run: Run) -> None:
@@ -210,7 +254,7 @@ def sweep(lake: str, *, keep_s: float = KEEP_S) -> None:
     """
     lake = storage.lake_url(lake)
     known = listed(lake)
-    now_id = _current_id(lake)
+    now_id = current_id(lake)
     until = time.time_ns() // 1_000 - int(keep_s * 1_000_000)
     in_use: set[str] = set()
     replaced_at = time.time_ns() // 1_000
@@ -246,19 +290,6 @@ def _file(lake: str, name: str) -> str:
 def _ids(lake: str) -> list[str]:
     files = [one.name.removesuffix(".json") for one in storage.listed(f"{lake}/{RUNS_FOLDER}")]
     return [name for name in files if _ID.fullmatch(name)]
-
-
-def _current_id(lake: str) -> str | None:
-    name = _file(lake, _CURRENT)
-    content = storage.read_bytes(name)
-    if content is None:
-        return None
-    try:
-        read = json.loads(content)
-        _require_version(read, name)
-        return str(read["run"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise LocalError("BadManifest", f"{name} names no run: {error!r}") from error
 
 
 def _require_version(read: Mapping[str, Any], name: str) -> None:

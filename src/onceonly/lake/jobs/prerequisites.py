@@ -12,12 +12,13 @@ from onceonly.lake import storage
 from onceonly.lake.ingest import mirror, register
 from onceonly.lake.ingest.intake import Intake, changed
 from onceonly.lake.manifest import INGESTED_FOLDER, shelves
+from onceonly.lake.runs import RUNS_FOLDER
 from onceonly.message.errors import LocalError
 
 _DELTA_LOG: Final = "_delta_log"
 _OF_A_TABLE: Final = frozenset({"_SUCCESS", "._SUCCESS.crc", _DELTA_LOG, "_temporary"})
 _PARTS: Final = ("part-", ".part-")
-_OF_A_LAKE: Final = (JOURNAL_FOLDER, INGESTED_FOLDER, mirror.FOLDER)
+_OF_A_LAKE: Final = (JOURNAL_FOLDER, INGESTED_FOLDER, mirror.FOLDER, RUNS_FOLDER)
 
 
 def require_ingested(lakes: Sequence[str]) -> None:
