@@ -24,7 +24,7 @@ def lake(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    "out", [".", "..", "journal", "ingested", "ingested/party=x/journal/b", "f"]
+    "out", [".", "..", "journal", "gold", "ingested", "ingested/party=x/journal/b", "f"]
 )
 def test_a_ledger_replaces_nothing_but_a_table(lake: Path, out: str):
     """A lake, what holds one or is of one, a file: all stay as they are."""
@@ -96,7 +96,7 @@ def test_a_ledger_of_its_own_replaces_no_table_of_a_run(lake: Path, out: str):
     """Those are published together, and one of them would be another run's."""
     (lake / "tables" / "hops").mkdir(parents=True)
     (lake / "link").symlink_to(lake / "tables" / "hops")
-    with pytest.raises(LocalError, match=" is of (the runs of )?a lake") as refused:
+    with pytest.raises(LocalError, match=r" is of (the runs of )?a lake") as refused:
         jobs.reconcile(str(lake), out=str(lake / out))
     assert refused.value.name == "NotEmpty"
 

@@ -9,6 +9,7 @@ from typing import Final
 
 from onceonly.journal.segment import JOURNAL_FOLDER
 from onceonly.lake import storage
+from onceonly.lake.gold import days
 from onceonly.lake.ingest import mirror, register
 from onceonly.lake.ingest.intake import Intake, changed
 from onceonly.lake.manifest import INGESTED_FOLDER, shelves
@@ -18,7 +19,7 @@ from onceonly.message.errors import LocalError
 _DELTA_LOG: Final = "_delta_log"
 _OF_A_TABLE: Final = frozenset({"_SUCCESS", "._SUCCESS.crc", _DELTA_LOG, "_temporary"})
 _PARTS: Final = ("part-", ".part-")
-_OF_A_LAKE: Final = (JOURNAL_FOLDER, INGESTED_FOLDER, mirror.FOLDER, RUNS_FOLDER)
+_OF_A_LAKE: Final = (JOURNAL_FOLDER, INGESTED_FOLDER, mirror.FOLDER, days.FOLDER, RUNS_FOLDER)
 
 
 def require_ingested(lakes: Sequence[str]) -> None:
