@@ -404,7 +404,7 @@ def version(spark: SparkSession, place: str, wanted: TableFormat) -> int | None:
     return None
 
 
-def relation(run: runs.Run, table: runs.Written) -> str:
+def relation(run: runs.LakeRun, table: runs.Written) -> str:
     """A table of a run as SQL names it, just these folders or this version.
 
     Raises `LocalError` (NoTable) where its folders are gone.
@@ -424,7 +424,7 @@ def relation(run: runs.Run, table: runs.Written) -> str:
     )
 
 
-def table(spark: SparkSession, run: runs.Run, name: str) -> DataFrame:
+def table(spark: SparkSession, run: runs.LakeRun, name: str) -> DataFrame:
     """The rows of a run's table. Raises `LocalError` (NoTable)."""
     found = run.table(name)
     if found.table_format is not TableFormat.PLAIN:

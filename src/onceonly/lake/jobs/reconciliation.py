@@ -122,9 +122,11 @@ def reconcile(  # noqa: PLR0913 - because each is one choice of its caller's
     wanted = [name for name in (NAMES if tables is None else tables) if name != LEDGER]
     apart = ownership.folder_apart(out, lakes[0]) if lakes else out
     is_alone = apart is not None and not wanted
+    if register is not None:
+        registration.require_name(register)
+        if is_alone:
+            raise LocalError("BadTarget", "a ledger in a folder of its own (--out) is of no run")
     _require(lakes, apart, wanted, target)
-    if is_alone and register is not None:
-        raise LocalError("BadTarget", "a ledger in a folder of its own (--out) is of no run")
     with nullcontext() if is_alone else lease.tabling(lakes[0]):
         spark = start(lake, master, has_catalog=register is not None)
         runner.require(spark, target.table_format)
