@@ -21,8 +21,9 @@ from pyspark.sql.types import BooleanType, LongType, StringType, StructField, St
 
 from onceonly.lake import java, manifest, model, schemas, storage
 from onceonly.lake.formats import TableFormat
-from onceonly.lake.ingest import register, seams, segments
+from onceonly.lake.ingest import neighbours, register, seams, segments
 from onceonly.lake.ingest.intake import url
+from onceonly.lake.ingest.register import KnownSegments
 from onceonly.lake.manifest import Manifest, Quarantined, Shelf
 from onceonly.lake.wholeness import Tail, Wholeness, of_copies
 from onceonly.message.errors import LocalError
@@ -258,6 +259,10 @@ def _overlap(copies: Copies) -> bool:
 
 
 def _tail(copies: Copies) -> Tail | None:
+    if len(copies) == 1:
+        [(shelf, known)] = copies
+        last = neighbours.tail(KnownSegments(shelf, known, {}))
+        return None if last is None else (last.last_seq, last.tail_hash or "")
     looks = [one for shelf, known in copies for one in register.looks(shelf, known).values()]
     tails = [(one.last_seq, one.tail_hash or "") for one in seams.fit(looks).accepted.values()]
     return max(tails, default=None)
