@@ -10,6 +10,7 @@ Spark.
 """
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -32,6 +33,8 @@ __all__ = [
     "Retired",
     "Shelf",
     "append",
+    "batch_name",
+    "batches_in",
     "change",
     "count",
     "fresh_name",
@@ -100,6 +103,8 @@ class Manifest:
 
     batches: int = 0
     """How often rows were taken in."""
+    since: int = 0
+    """The batch that wrote all rows again, since some of before do not count any more."""
     rows: int = 0
     """Rows that are in, each once."""
     ranges: tuple[Range, ...] = ()
@@ -189,6 +194,20 @@ class Manifest:
 def fresh_name() -> str:
     """A folder's name that was never used, so that leftovers of a dead job do no harm."""
     return uuid4().hex[:16]
+
+
+def batch_name(first: int, last: int | None = None) -> str:
+    """A fresh name of a folder with the rows of these batches."""
+    return f"batch-{first:08}-{first if last is None else last:08}-{fresh_name()}"
+
+
+_BATCHES: Final = re.compile(r"/batch-(\d{8,})-(\d{8,})-[0-9a-f]{16}$")
+
+
+def batches_in(folder: str) -> Range | None:
+    """The first and the last batch of which a folder has rows; None where its name is older."""
+    named = _BATCHES.search(folder)
+    return None if named is None else (int(named[1]), int(named[2]))
 
 
 def count(ranges: Iterable[Range]) -> int:
@@ -438,6 +457,7 @@ def _written(manifest: Manifest) -> dict[str, Any]:
     return {
         "version": MANIFEST_VERSION,
         "batches": manifest.batches,
+        "since": manifest.since,
         "rows": manifest.rows,
         "ranges": [list(one) for one in manifest.ranges],
         "first_fork": manifest.first_fork,
@@ -466,6 +486,7 @@ def _require_ours(read: Mapping[str, Any], name: str) -> None:
 def _parsed(read: Mapping[str, Any]) -> Manifest:
     return Manifest(
         batches=read["batches"],
+        since=read.get("since", 0),
         rows=read["rows"],
         ranges=tuple((low, high) for low, high in read["ranges"]),
         first_fork=read["first_fork"],
