@@ -312,9 +312,18 @@ def schema(product: str) -> StructType:
     return _SCHEMAS[product]
 
 
+_BARE: Final = {
+    "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+    "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    "fs.file.impl.disable.cache": "true",
+}
+"""No `_SUCCESS`, since a manifest says what counts, and no `.crc`: Parquet has checksums of its
+own. They would be three of every four files of a small batch."""
+
+
 def write(frame: DataFrame, path: str) -> None:
-    """Replace the folder at `path` by the frame, as zstd Parquet."""
-    frame.write.mode("overwrite").parquet(path)
+    """Replace the folder at `path` by the frame, as zstd Parquet and nothing else."""
+    frame.write.mode("overwrite").options(**_BARE).parquet(path)
 
 
 def require(spark: SparkSession, wanted: TableFormat) -> None:
@@ -337,7 +346,7 @@ def write_table(frame: DataFrame, place: str, wanted: TableFormat) -> None:
     elif wanted is TableFormat.DELTA:
         frame.write.format(wanted).mode("overwrite").option("overwriteSchema", "true").save(place)
     else:
-        write(frame, place)
+        frame.write.mode("overwrite").parquet(place)
 
 
 def rows(frame: DataFrame, limit: int) -> list[dict[str, Any]]:

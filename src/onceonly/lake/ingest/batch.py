@@ -337,7 +337,7 @@ def _write_batch(
     else:
         runner.write(_as_bronze(rows, before, written), f"{root}/journal/{name}")
         batch = runner.folders(spark, "journal", [f"{root}/journal/{name}"])
-    runner.write(model.coverage(batch), f"{root}/coverage/{name}")
+    runner.write(model.coverage(batch).coalesce(1), f"{root}/coverage/{name}")
     storage.keep(f"{root}/{product}/{name}" for product in runner.OF_ROWS)
     return WrittenRows(name, written, manifest.joined(ranges), fork, _unknown(looks))
 

@@ -26,7 +26,7 @@ from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from onceonly.lake import activity, storage
+from onceonly.lake import activity, compaction, storage
 from onceonly.lake.ingest import batch, register
 from onceonly.lake.ingest.batch import DISTURBED, RESTLESS
 from onceonly.lake.ingest.intake import Intake
@@ -210,7 +210,21 @@ class IngestRun:
 
         starts = range(0, len(files), SEGMENTS_PER_BATCH)
         parts = [files[start : start + SEGMENTS_PER_BATCH] for start in starts]
-        return [error for some in parts for error in self._tried(intake, partial(take, some))]
+        failed = []
+        for some in parts:
+            errors = self._tried(intake, partial(take, some))
+            if not errors:
+                self._tidy(intake.shelf)
+            failed += errors
+        return failed
+
+    def _tidy(self, shelf: Shelf) -> None:
+        """Merge small folders, if that is due; what was taken in counts all the same."""
+        try:
+            with self._turns[shelf]:
+                compaction.tidy(self._spark, shelf)
+        except (LocalError, OSError, PySparkException, Py4JError) as error:
+            self._warn(f"{shelf.root} keeps many small folders: {_first_line(error)}")
 
     def _take_all(self, intake: Intake) -> list[LocalError]:
         """Take what is new or has changed; forget what is gone."""
