@@ -300,6 +300,11 @@ def write(held: KnownSegments, looks: Iterable[Look]) -> RegisterEntry:
     return RegisterEntry(_written(held.shelf, table), tuple(file.name for file in merged))
 
 
+def written(shelf: Shelf, looks: Iterable[Look]) -> str:
+    """Write looks as a file of the register; its name, for a manifest to name it."""
+    return _written(shelf, segments.to_table([_numbered(one) for one in looks]))
+
+
 def _numbered(one: Look) -> Look:
     """A look that is found by its row numbers, also where it says that the segment is gone."""
     first, last = numbers_of(one.segment) or (one.first_seq, one.last_seq)
