@@ -19,13 +19,16 @@ from pathlib import Path
 from statistics import mean
 from typing import Any, Final
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from bench.lake.small_segments import PARTIES, SmallSegments
 from onceonly.journal.segment import party_folder, segment_name
-from onceonly.lake import jobs, manifest, storage
+from onceonly.lake import compaction, jobs, manifest, schemas, storage
 from onceonly.lake.ingest import neighbours, register
 from onceonly.lake.ingest.change import decide
-from onceonly.lake.ingest.register import KnownSegments
-from onceonly.lake.ingest.segments import Look
+from onceonly.lake.ingest.register import KnownSegments, RegisterEntry
+from onceonly.lake.ingest.segments import Look, look
 from onceonly.lake.manifest import Manifest, Shelf
 
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
@@ -35,25 +38,85 @@ _LOOKS_AT_ONCE: Final = 500
 
 
 def ingests(work: Path, count: int) -> dict[str, Any]:
-    """So many ingests of one message each, and what the last ones cost beside the early ones."""
-    lake, made, costs = work / "lake", SmallSegments(), []
-    files = []
+    """The first ingests of one message each, and the last ones of so many, side by side.
+
+    Those between are written by Arrow and not by Spark, which would take an hour: the same files,
+    registers and manifests, merged as an ingest merges them.
+    """
+    lake, made, costs, files = work / "lake", SmallSegments(), [], []
+    first, last = 3 * _AT_ONCE, count - 2 * _AT_ONCE
     for number in range(1, count + 1):
         made.publish(lake, 1)
         before, there = _processor_s(), _files(lake)
+        if first < number <= last:
+            _ingest_without_spark(lake)
+            continue
         jobs.ingest(str(lake), master="local[2]")
         costs.append(_processor_s() - before)
         files.append(_files(lake) - there)
         if number % _AT_ONCE == 0:
             _tell(f"{number}: {mean(costs[-_AT_ONCE:]):.3f} s an ingest")
-    early, late = costs[4 : 4 + _AT_ONCE], costs[-_AT_ONCE:]
+    early, warm, late = costs[4 : 4 + _AT_ONCE], costs[first - _AT_ONCE : first], costs[-_AT_ONCE:]
     return {
         "ingests": count,
+        "of_them_by_spark": len(costs),
         "early_s": round(mean(early), 3),
+        "warm_s": round(mean(warm), 3),
         "late_s": round(mean(late), 3),
-        "ratio": round(mean(late) / mean(early), 3),
+        "late_to_early": round(mean(late) / mean(early), 3),
+        "late_to_warm": round(mean(late) / mean(warm), 3),
         "most_files_of_an_ingest": max(files),
+        "folders": {
+            shelf.folder: {
+                name: len(found) for name, found in manifest.load(shelf).products.items()
+            }
+            for shelf in manifest.shelves([str(lake)])
+        },
     }
+
+
+def _ingest_without_spark(lake: Path) -> None:
+    for shelf in manifest.shelves([str(lake)]):
+        held = register.known(shelf)
+        listed = storage.each_listed(shelf.journal)
+        prefix = f"{shelf.journal.removeprefix(str(lake) + '/')}/"
+        fresh = register.unseen(held, prefix, listed)
+        looks = [
+            look(f"{shelf.journal}/{one.name}", Look(prefix + one.name, *one[1:])) for one in fresh
+        ]
+        change = decide(neighbours.around(held, looks), looks)
+        entry = register.write(held, change.looks)
+        name = manifest.batch_name(held.manifest.batches + 1)
+        rows = pa.concat_tables(
+            pq.ParquetFile(f"{lake}/{one.segment}").read() for one in change.rows_of
+        )
+        batch = pa.array([held.manifest.batches + 1] * rows.num_rows, pa.int64())
+        _put(shelf, f"journal/{name}", rows.append_column(schemas.BATCH, batch))
+        [coverage, *_] = Path(shelf.root, "coverage").glob("*/*.parquet")
+        _put(shelf, f"coverage/{name}", pq.ParquetFile(coverage).read())
+        manifest.change(shelf, _with_batch(entry, name, rows.num_rows, time.time_ns() // 1_000))
+        spark = _session()
+        compaction.tidy(spark, shelf)
+
+
+def _put(shelf: Shelf, folder: str, rows: pa.Table) -> None:
+    sink = pa.BufferOutputStream()
+    pq.write_table(rows, sink, compression="zstd")
+    place = f"{shelf.root}/{folder}"
+    storage.replace_bytes(f"{place}/part-00000.zstd.parquet", sink.getvalue().to_pybytes())
+
+
+def _with_batch(
+    entry: RegisterEntry, name: str, rows: int, now: int
+) -> Callable[[Manifest], Manifest]:
+    def one_more(found: Manifest) -> Manifest:
+        found = found.with_folders(register.PRODUCT, entry.instead_of, entry.file, now)
+        for product in ("journal", "coverage"):
+            found = found.with_folders(product, (), f"{product}/{name}", now)
+        ranges = manifest.joined((*found.ranges, (found.last_seq + 1, found.last_seq + rows)))
+        return replace(found, batches=found.batches + 1, rows=found.rows + rows, ranges=ranges)
+
+    return one_more
 
 
 def segments(work: Path, count: int) -> dict[str, Any]:
@@ -68,11 +131,7 @@ def segments(work: Path, count: int) -> dict[str, Any]:
     told: list[Any] = []
     found["verdicts_s"] = round(_timed(lambda: told.append(jobs.reconcile(str(lake)))), 1)
     found["verdicts"] = {name: n for name, n in told[0].verdicts.items() if n}
-    shelves = manifest.shelves([str(lake)])
-    found["folders"] = {
-        shelf.folder: {name: len(names) for name, names in manifest.load(shelf).products.items()}
-        for shelf in shelves
-    }
+    found["folders"] = _folders(lake)
     return {**found, **_memory()}
 
 
