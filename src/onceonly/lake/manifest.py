@@ -103,8 +103,9 @@ class Manifest:
 
     batches: int = 0
     """How often rows were taken in."""
-    since: int = 0
-    """The batch that wrote all rows again, since some of before do not count any more."""
+    lineage: str = ""
+    """A fresh name for every beginning: the first batch, and one that wrote all rows again since
+    some of before do not count any more. Batches are numbered within one."""
     rows: int = 0
     """Rows that are in, each once."""
     ranges: tuple[Range, ...] = ()
@@ -457,7 +458,7 @@ def _written(manifest: Manifest) -> dict[str, Any]:
     return {
         "version": MANIFEST_VERSION,
         "batches": manifest.batches,
-        "since": manifest.since,
+        "lineage": manifest.lineage,
         "rows": manifest.rows,
         "ranges": [list(one) for one in manifest.ranges],
         "first_fork": manifest.first_fork,
@@ -486,7 +487,7 @@ def _require_ours(read: Mapping[str, Any], name: str) -> None:
 def _parsed(read: Mapping[str, Any]) -> Manifest:
     return Manifest(
         batches=read["batches"],
-        since=read.get("since", 0),
+        lineage=read.get("lineage", ""),
         rows=read["rows"],
         ranges=tuple((low, high) for low, high in read["ranges"]),
         first_fork=read["first_fork"],

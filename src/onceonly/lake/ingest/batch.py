@@ -424,7 +424,7 @@ def _published(
     found = _registered(found, entry, now)
     if change.is_rebuilt:
         found = found.without_rows(list(runner.OF_ROWS), now)
-        found = replace(found, since=found.batches + 1)
+        found = replace(found, lineage="")
     if not rows.batch:
         return found
     for product in runner.OF_ROWS:
@@ -435,6 +435,7 @@ def _published(
     return replace(
         found,
         batches=found.batches + 1,
+        lineage=found.lineage or manifest.fresh_name(),
         folds=runner.FOLDS_MARK,
         rows=found.rows + rows.number,
         ranges=manifest.joined((*found.ranges, *rows.ranges)),
