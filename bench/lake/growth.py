@@ -66,12 +66,14 @@ def ingests(work: Path, count: int) -> dict[str, Any]:
         "late_to_early": round(mean(late) / mean(early), 3),
         "late_to_warm": round(mean(late) / mean(warm), 3),
         "most_files_of_an_ingest": max(files),
-        "folders": {
-            shelf.folder: {
-                name: len(found) for name, found in manifest.load(shelf).products.items()
-            }
-            for shelf in manifest.shelves([str(lake)])
-        },
+        "folders": _folders(lake),
+    }
+
+
+def _folders(lake: Path) -> dict[str, dict[str, int]]:
+    return {
+        shelf.folder: {name: len(names) for name, names in manifest.load(shelf).products.items()}
+        for shelf in manifest.shelves([str(lake)])
     }
 
 

@@ -214,7 +214,8 @@ class Holdings:
         for shelf, known in self._shelves():
             last = last_batches.get(shelf.root, -1)
             named = {path: manifest.batches_in(path) for path in shelf.paths(known, "journal")}
-            paths = [path for path, one in named.items() if one is None or one[1] > last]
+            # A folder whose name does not tell is of before there were numbers: of batch 0.
+            paths = [path for path, one in named.items() if (one or (0, 0))[1] > last]
             frames.append(bronze(self.spark, paths, after=last).select(*schemas.JOURNAL.names))
         return reduce(DataFrame.unionByName, frames, folders(self.spark, "journal", []))
 
@@ -361,7 +362,7 @@ def write(frame: DataFrame, path: str) -> None:
 
 def write_by(frame: DataFrame, path: str, column: str) -> None:
     """Write the frame to `path` with a folder for each value of a column, which moves there."""
-    frame.write.partitionBy(column).mode("overwrite").parquet(path)
+    frame.write.partitionBy(column).mode("overwrite").options(**_BARE).parquet(path)
 
 
 def require(spark: SparkSession, wanted: TableFormat) -> None:

@@ -63,7 +63,8 @@ def _of_this_layout(old: Manifest, files: tuple[str, ...], now: int) -> Manifest
         for folder in folders
     ]
     products = {**kept, register.PRODUCT: files}
-    return replace(old, products=products, retired=(*old.retired, *gone))
+    lineage = old.lineage or manifest.fresh_name()
+    return replace(old, products=products, retired=(*old.retired, *gone), lineage=lineage)
 
 
 def clear_table(folder: str) -> str | None:
