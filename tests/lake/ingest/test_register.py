@@ -168,6 +168,15 @@ def test_a_file_is_unseen_in_another_state_than_that_of_the_last_look(lake: Lake
     assert register.unlike(lake.held, PREFIX, [*fresh, *seen]) == fresh
 
 
+def test_a_batch_without_looks_is_a_file_all_the_same(lake: Lake):
+    """By it another ingest sees that this one was quicker, whatever was found."""
+    lake.write(a_look(1, 10))
+    lake.write()
+    assert len(lake.files()) == 2
+    assert list(register.looks(lake.shelf, lake.manifest)) == [a_look(1, 10).segment]
+    assert neighbours.tail(lake.held) == a_look(1, 10)
+
+
 def test_a_file_of_an_older_version_may_hold_everything(lake: Lake):
     """Its name says nothing: it is read whoever is asked for."""
     lake.write(a_look(1, 10))

@@ -315,7 +315,7 @@ def _last_of(tables: Sequence[pa.Table]) -> pa.Table:
     """The last look at each segment, in order of row numbers."""
     table = pa.concat_tables(tables)
     place = {name: at for at, name in enumerate(table["segment"].to_pylist())}
-    return table.take(sorted(place.values())).sort_by(
+    return table.take(pa.array(sorted(place.values()), pa.int64())).sort_by(
         [("first_seq", "ascending"), ("segment", "ascending")]
     )
 
