@@ -113,7 +113,7 @@ def test_an_entry_is_never_replaced(tmp_path: Path):
 
 
 def test_what_is_published_whole_stands_whatever_the_log_says(tmp_path: Path):
-    """And changes go on behind it."""
+    """And changes go on after it."""
     shelf = Shelf(str(tmp_path), "party=p")
     for number in range(7):
         grown(shelf, number)

@@ -1,7 +1,7 @@
 """A lake that an older version made is taken over by what it holds, without a segment.
 
-`older/version-2.tar.xz` is such a lake, made by the program at commit bcf3a5e4: the world of
-`healthy(seed=21, messages=4)` with every plant, taken in by three ingests, judged, and with two
+`golden/lake-of-version-2.tar.xz` is such a lake, made by the program at commit bcf3a5e4: the world
+of `healthy(seed=21, messages=4)` with every plant, taken in by three ingests, judged, and with two
 tables; beside it, in `later`, the segment that was published after that.
 """
 
@@ -29,7 +29,7 @@ from onceonly.message.errors import LocalError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-OLDER = Path(__file__).parent / "older" / "version-2.tar.xz"
+OLDER = Path(__file__).parents[1] / "golden" / "lake-of-version-2.tar.xz"
 VERDICTS = {
     "DELIVERED_TWICE": 1,
     "CONTENT_MISMATCH": 1,

@@ -4,7 +4,7 @@ Whether a segment counts follows from the segments that end right before it, and
 these (`seams`). But of a segment that is in the register and not quarantined it is known already:
 it counts. So with a batch only those are laid end to end again that the batch may touch: the
 segments of the batch and those under their names, the quarantined ones, those with the same first
-row, those right before them, and those right behind every segment that did not count and now does.
+row, those right before them, and those right after every segment that did not count and now does.
 
 Where a segment stops counting, all rows are written again; then all looks are needed, as many as
 there are. That is the one case in which an ingest costs as much as the history is long.

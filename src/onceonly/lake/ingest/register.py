@@ -47,7 +47,7 @@ class RegisterFile(NamedTuple):
     first: int
     """No segment in it begins before this row."""
     last: int
-    """No segment in it ends behind this row."""
+    """No segment in it ends after this row."""
     looks: int
 
     @property
