@@ -16,6 +16,7 @@ from onceonly.lake.jobs.page import report
 from onceonly.lake.jobs.reconciliation import LEDGER_FOLDER, ReconcileSummary, reconcile
 from onceonly.lake.jobs.script import main
 from onceonly.lake.jobs.session import APP_NAME, NOT_THE_CALLERS, Lakes
+from onceonly.lake.jobs.taking_over import TakeOverSummary, take_over
 from onceonly.lake.packs.contents import PackScope
 from onceonly.lake.reports.sla import SlaTarget
 from onceonly.lake.verdicts import Policy
@@ -36,6 +37,7 @@ __all__ = [
     "ReconcileSummary",
     "Signing",
     "SlaTarget",
+    "TakeOverSummary",
     "TodaysTerms",
     "Verification",
     "activity",
@@ -47,6 +49,7 @@ __all__ = [
     "pack",
     "reconcile",
     "report",
+    "take_over",
     "target",
     "verify",
 ]

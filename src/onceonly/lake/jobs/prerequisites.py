@@ -10,7 +10,7 @@ from typing import Final
 from onceonly.journal.segment import JOURNAL_FOLDER
 from onceonly.lake import storage
 from onceonly.lake.ingest import mirror, register
-from onceonly.lake.ingest.intake import Intake, changed
+from onceonly.lake.ingest.intake import Intake
 from onceonly.lake.manifest import INGESTED_FOLDER, shelves
 from onceonly.message.errors import LocalError
 
@@ -36,7 +36,8 @@ def not_ingested(lakes: Sequence[str]) -> list[str]:
     lines = []
     for shelf in shelves(lakes, within=JOURNAL_FOLDER):
         intake = Intake(shelf, shelf.journal)
-        fresh = changed(storage.listed(intake.journal), register.read(shelf).seen(intake.prefix))
+        held, listed = register.known(shelf), storage.each_listed(intake.journal)
+        fresh = register.unseen(held, intake.prefix, listed)
         if fresh:
             lines.append(f"not ingested yet: {len(fresh)} segments in {shelf.journal}")
     return lines
