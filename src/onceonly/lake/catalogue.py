@@ -78,7 +78,7 @@ class Evidence(NamedTuple):
     wholeness: DataFrame
     """Per party, `wholeness.COLUMNS`."""
     judged: DataFrame
-    """What `verdicts.verdict` gives at `as_of`."""
+    """What `verdicts.verdict` gives at `as_of`, for lives `model.with_terms`."""
     as_of: int
     policy: Policy
     width_us: int = HOUR_US
@@ -150,7 +150,7 @@ TABLES: Final = (
     CatalogueEntry(turnaround_heat.DEFINITION, lambda e: turnaround_heat.table(e.judged)),
     CatalogueEntry(
         sla.DEFINITION,
-        lambda e: sla.table(e.judged, e.journal, as_of=e.as_of, target=e.target),
+        lambda e: sla.table(e.judged, as_of=e.as_of, target=e.target),
     ),
     CatalogueEntry(retries.DEFINITION, lambda e: retries.table(e.judged)),
     CatalogueEntry(duplicate_causes.DEFINITION, lambda e: duplicate_causes.table(e.judged)),
@@ -159,11 +159,11 @@ TABLES: Final = (
     CatalogueEntry(failure_notices.DEFINITION, lambda e: failure_notices.table(e.judged)),
     CatalogueEntry(
         budgets.DEFINITION,
-        lambda e: budgets.table(e.judged, e.journal, as_of=e.as_of, terms=e.terms),
+        lambda e: budgets.table(e.judged, as_of=e.as_of, terms=e.terms),
     ),
     CatalogueEntry(
         open_budgets.DEFINITION,
-        lambda e: open_budgets.table(e.judged, e.journal, as_of=e.as_of, terms=e.terms),
+        lambda e: open_budgets.table(e.judged, as_of=e.as_of, terms=e.terms),
     ),
     CatalogueEntry(volume.DEFINITION, lambda e: volume.table(e.journal, width_us=e.width_us)),
     CatalogueEntry(
@@ -190,7 +190,7 @@ TABLES: Final = (
     ),
     CatalogueEntry(
         retention.DEFINITION,
-        lambda e: retention.table(e.judged, e.journal, as_of=e.as_of, terms=e.terms),
+        lambda e: retention.table(e.judged, as_of=e.as_of, terms=e.terms),
     ),
     CatalogueEntry(purges.DEFINITION, lambda e: purges.table(e.journal)),
     CatalogueEntry(bulk_jobs.DEFINITION, lambda e: bulk_jobs.table(e.judged, e.journal)),
