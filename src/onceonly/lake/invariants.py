@@ -6,7 +6,7 @@ it know how the sheet is shown. Order inside one journal is compared by row numb
 journals only with the agreed clock accuracy between them.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple
 
 from pyspark.sql import Column, DataFrame, Window
@@ -29,12 +29,29 @@ EXAMPLES_MAX: Final = 5
 _NEVER: Final = 9_223_372_036_854_775_807
 """Row number of what has not happened: later than every row."""
 
+PLACES_AT_ONCE: Final = 1 << 16
+"""Places of one pair that are sorted together: some ten thousand messages, however many it has."""
+
+EARLIER: Final = "earlier"
+"""Latest end of a message before this one in its pair."""
+
 
 class Judgement(NamedTuple):
     """When and by which policy the sheet is filled in."""
 
     as_of: int
     policy: Policy
+
+
+class Order(NamedTuple):
+    """Which messages of a pair come before one, and what they must have reached: row numbers."""
+
+    place: str
+    """Column of the place in the order."""
+    turn: str
+    """Column of when a message had its turn: no earlier message may reach its end after that."""
+    end: Callable[[], Column]
+    """When a message reached its end."""
 
 
 class Invariant(NamedTuple):
@@ -44,8 +61,8 @@ class Invariant(NamedTuple):
     claim: str
     applies: Callable[[Judgement], Column]
     broken: Callable[[Judgement], Column]
-    needs_order: bool = False
-    """It asks what came before (`with_order`), and only of messages that go one after another."""
+    order: Order | None = None
+    """It asks what came before (`EARLIER`), and only of messages that go one after another."""
 
 
 def _is_there(name: str) -> Column:
@@ -75,6 +92,18 @@ def _is_overdue(name: str, wait_us: int, judgement: Judgement) -> Column:
 
 def _is(wanted: Verdict, judgement: Judgement) -> Column:
     return is_so(wanted, as_of=judgement.as_of, policy=judgement.policy)
+
+
+def _gave_turn_back() -> Column:
+    return F.coalesce("released_seq", F.lit(_NEVER))
+
+
+def _was_handed_over() -> Column:
+    return F.col("handed_over_seq")
+
+
+def _is_before_its_turn(_: Judgement) -> Column:
+    return F.col("turn") < F.col(EARLIER)
 
 
 def _is_silent(judgement: Judgement) -> Column:
@@ -162,15 +191,15 @@ INVARIANTS: Final = (
         "I15",
         "No numbered message of a pair was sent while another one was under way.",
         lambda _: _is_counted("transmissions") & _is_numbered() & is_promised(),
-        lambda _: F.col("first_sent_seq") < F.col("turn_free_seq"),
-        needs_order=True,
+        _is_before_its_turn,
+        Order("first_sent_seq", "first_sent_seq", _gave_turn_back),
     ),
     Invariant(
         "I16",
         "Numbered messages of a pair were handed over in the order of their submission.",
         lambda j: _is(Verdict.MATCHED, j) & _is_numbered(),
-        lambda _: F.col("handed_over_seq") < F.col("order_seq"),
-        needs_order=True,
+        _is_before_its_turn,
+        Order("submitted_seq", "handed_over_seq", _was_handed_over),
     ),
     Invariant(
         "I18",
@@ -238,23 +267,24 @@ INVARIANTS: Final = (
 """The lines of the sheet, in the order of `invariants.md`."""
 
 
-def with_order(judged: DataFrame, judgement: Judgement) -> DataFrame:
-    """The judged lifecycles that go one after another, with what came before each in its pair.
+def with_earlier(rows: DataFrame, *, places: int = PLACES_AT_ONCE) -> DataFrame:
+    """The rows with `EARLIER`: the latest `end` of those before each in its pair and `line`.
 
-    `turn_free_seq`: row number at which the messages sent before it had given their turn back.
-    `order_seq`: row number of the latest hand-over among messages submitted before it.
+    Rows have `KEY`, `line`, `place` and `end`. They go by place, those without a place first, then
+    by MessageId.
     """
+    # A window over a whole pair is one task, and a lake may be one pair. So each pair is cut into
+    # stretches of places: of the stretches before, one row each is enough, and these are few.
+    pair = ("line", "from_party", "to_party")
+    stretch = (*pair, "stretch")
+    cut = rows.withColumn("stretch", F.coalesce(F.expr(f"place div {places}L"), F.lit(-1)))
     before = (Window.unboundedPreceding, -1)
-    pair = Window.partitionBy("from_party", "to_party")
-    by_turn = pair.orderBy("first_sent_seq", "message_id").rowsBetween(*before)
-    by_order = pair.orderBy("submitted_seq", "message_id").rowsBetween(*before)
-    in_turn = is_true(F.col("transmissions") > F.lit(0))
-    freed = F.when(in_turn, F.coalesce("released_seq", F.lit(_NEVER)))
-    handed = F.when(_is(Verdict.MATCHED, judgement), F.col("handed_over_seq"))
-    numbered = judged.where(_is_numbered() & is_promised())
-    return numbered.withColumn("turn_free_seq", F.max(freed).over(by_turn)).withColumn(
-        "order_seq", F.max(handed).over(by_order)
-    )
+    stretches = Window.partitionBy(*pair).orderBy("stretch").rowsBetween(*before)
+    ends = cut.groupBy(*stretch).agg(F.max("end").alias("last_end"))
+    known = ends.select(*stretch, F.max("last_end").over(stretches).alias("of_stretches"))
+    within = Window.partitionBy(*stretch).orderBy("place", "message_id").rowsBetween(*before)
+    earlier = F.greatest("of_stretches", F.max("end").over(within))
+    return cut.join(known, list(stretch), "left").select(*rows.columns, earlier.alias(EARLIER))
 
 
 def breaches(judged: DataFrame, *, as_of: int, policy: Policy) -> DataFrame:
@@ -262,19 +292,41 @@ def breaches(judged: DataFrame, *, as_of: int, policy: Policy) -> DataFrame:
 
     `tried` and `broken` are numbers with a bit for each line of the sheet (`names`): messages
     with equal bits are counted together, however many there are. A message that goes after another
-    has a second row, for the lines that need the order: a pair is sorted by one task, so nothing
-    is that need not be.
+    has a row more for each line that needs the order.
     """
     judgement = Judgement(as_of, policy)
-    alone = _asked(judged, judgement, needs_order=False)
-    return alone.unionByName(_asked(with_order(judged, judgement), judgement, needs_order=True))
+    alone = judged.select(*KEY, *_bits(judgement, [one for one in INVARIANTS if not one.order]))
+    return alone.unionByName(_in_order(judged, judgement))
 
 
-def _asked(judged: DataFrame, judgement: Judgement, *, needs_order: bool) -> DataFrame:
-    asked = [line for line in INVARIANTS if line.needs_order is needs_order]
+def _bits(judgement: Judgement, asked: Iterable[Invariant]) -> list[Column]:
     tried = {line: is_true(line.applies(judgement)) for line in asked}
-    broken = {line: tried[line] & is_true(line.broken(judgement)) for line in asked}
-    return judged.select(*KEY, _by_line(tried).alias("tried"), _by_line(broken).alias("broken"))
+    broken = {line: holds & is_true(line.broken(judgement)) for line, holds in tried.items()}
+    return [_by_line(tried).alias("tried"), _by_line(broken).alias("broken")]
+
+
+def _in_order(judged: DataFrame, judgement: Judgement) -> DataFrame:
+    """The lines that need the order, of the messages that they are tried for.
+
+    Others have no turn, and hold up nobody.
+    """
+    turns, is_broken = [], never()
+    for line, bit in _BITS:
+        if line.order is None:
+            continue
+        columns = {
+            "line": F.lit(bit).cast("bigint"),
+            "place": F.col(line.order.place),
+            "turn": F.col(line.order.turn),
+            "end": line.order.end(),
+        }
+        turn = F.struct(*[column.alias(name) for name, column in columns.items()])
+        turns.append(F.when(is_true(line.applies(judgement)), turn))
+        is_broken |= (F.col("line") == F.lit(bit)) & is_true(line.broken(judgement))
+    numbered = judged.where(_is_numbered() & is_promised())
+    rows = numbered.select(*KEY, F.inline(F.array_compact(F.array(*turns))))
+    broken = F.when(is_broken, F.col("line")).otherwise(F.lit(0).cast("bigint"))
+    return with_earlier(rows).select(*KEY, F.col("line").alias("tried"), broken.alias("broken"))
 
 
 def _by_line(holds: Mapping[Invariant, Column]) -> Column:
