@@ -11,6 +11,8 @@ from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's wo
 from onceonly.journal.segment import party_folder
 from onceonly.lake import activity, invariants, model, runner, verdicts, wholeness
 from onceonly.lake.catalogue import HOUR_US, Evidence
+from onceonly.lake.gold import refreshing
+from onceonly.lake.gold.refreshing import Refresh
 from onceonly.lake.ingest.segments import AT_MAX
 from onceonly.lake.page.findings import CHAIN, PAIRS_LISTED, InvariantResult, Judged
 from onceonly.lake.reports import reconciliation
@@ -74,15 +76,19 @@ def open_case(
         when = "of long ago" if as_of < AS_OF_MIN else "of the far future"
         text = f"an instant of judgement is in microseconds since 1970, and {as_of} is {when}"
         raise LocalError("NotMicroseconds", text)
-    with activity.step(spark, "evidence"):
+    with activity.step(spark, "evidence"), refreshing.turn(lakes) as is_mine:
         held = runner.holdings(spark, lakes)
         journal = held.read("journal")
         coverage = model.merge_coverage(held.read("coverage")).persist()
         if as_of is None:
             as_of = max(time.time_ns() // 1_000, _end_of_drills(coverage))
-        lifecycle = model.with_terms(model.merge(held.read("lifecycle")), model.terms(journal))
-        judged = verdicts.verdict(lifecycle, coverage, as_of=as_of, policy=policy)
-        return JudgedCase(journal, coverage, judged.persist(), as_of, policy, held.wholeness())
+        if is_mine and held.is_one_copy:
+            judged = refreshing.refresh(Refresh(spark, lakes, held, coverage, as_of, policy))
+        else:
+            lives = model.partial(journal)
+            judged = verdicts.verdict(lives, coverage, as_of=as_of, policy=policy).persist()
+        judged = model.with_terms(judged, model.terms(journal).persist())
+        return JudgedCase(journal, coverage, judged, as_of, policy, held.wholeness())
 
 
 def _end_of_drills(coverage: DataFrame) -> int:
@@ -102,9 +108,11 @@ def judge(case: JudgedCase) -> Judged:
     whole = case.wholeness
     spark = case.judged.sparkSession
     with activity.step(spark, "verdicts"):
-        totals = runner.rows(reconciliation.totals(case.judged), len(Verdict))
-        matrix = reconciliation.matrix(case.judged, PAIRS_LISTED)
+        counts = reconciliation.counts(case.judged).persist()
+        totals = runner.rows(reconciliation.totals(counts), len(Verdict))
+        matrix = reconciliation.matrix(counts, PAIRS_LISTED)
         pairs = runner.rows(matrix, PAIRS_LISTED * len(Verdict))
+        counts.unpersist()
     with activity.step(spark, "once-and-only-once sheet"):
         sheet = (*_sheet(case), _chain(whole, _told_by_others(case)))
     return Judged(
@@ -121,7 +129,8 @@ def judge(case: JudgedCase) -> Judged:
 
 def _sheet(case: JudgedCase) -> list[InvariantResult]:
     tried = invariants.breaches(case.judged, as_of=case.as_of, policy=case.policy)
-    found = {row["name"]: row for row in runner.rows(invariants.sheet(tried), ROWS_MAX)}
+    sheet = invariants.sheet(invariants.tallies(tried))
+    found = {row["name"]: row for row in runner.rows(sheet, ROWS_MAX)}
     untried = {"messages": 0, "breaches": 0, "examples": []}
     lines = [(line, found.get(line.name, untried)) for line in invariants.INVARIANTS]
     return [
