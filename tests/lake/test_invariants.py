@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import random
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
 import pytest
 from journals import DAWN, MUCH_LATER, SECOND, Exchange, Ledger, healthy
-from pyspark.sql import Window
-from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.lake import invariants, model
 from onceonly.lake.verdicts import Policy, verdict
@@ -19,7 +16,7 @@ from onceonly.message.event import Event
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, Row
 
     from onceonly.journal.record import Record
 
@@ -186,6 +183,11 @@ def broken(rows: DataFrame) -> DataFrame:
     return invariants.breaches(judged, as_of=MUCH_LATER, policy=POLICY)
 
 
+def sheet_of(tried_and_broken: DataFrame) -> dict[str, Row]:
+    sheet = invariants.sheet(invariants.tallies(tried_and_broken))
+    return {row["name"]: row for row in sheet.collect()}
+
+
 def test_every_invariant_has_a_breach():
     """A line of the sheet without a planted breach would be a claim without a proof."""
     assert list(BREACHES) == [line.name for line in invariants.INVARIANTS]
@@ -259,7 +261,9 @@ def test_a_healthy_exchange_breaks_nothing(frame: Frame):
     """Hundreds of messages over a bad line, and every line of the sheet is 0."""
     there, _ = healthy(seed=23, messages=80)
     rows = frame(there.sender.records + there.receiver.records)
-    sheet = {row["name"]: row for row in invariants.sheet(broken(rows)).collect()}
+    sheet = {
+        row["name"]: row for row in invariants.sheet(invariants.tallies(broken(rows))).collect()
+    }
     assert {name: row["breaches"] for name, row in sheet.items() if row["breaches"]} == {}
     assert sheet["I1"]["messages"] == 160
     assert sheet["I1"]["examples"] == []
@@ -274,7 +278,9 @@ def test_a_hand_over_that_was_asked_for_keeps_the_sheet(frame: Frame):
         for attempt in range(2, 2 + handed):
             x.hand_over(name, attempt=attempt)
     rows = frame(x.sender.records + x.receiver.records)
-    sheet = {row["name"]: row for row in invariants.sheet(broken(rows)).collect()}
+    sheet = {
+        row["name"]: row for row in invariants.sheet(invariants.tallies(broken(rows))).collect()
+    }
     assert {name for name, row in sheet.items() if row["breaches"]} == {"I1"}
     assert sheet["I1"]["breaches"] == 1
 
@@ -306,42 +312,3 @@ def test_every_degree_of_reliability_keeps_the_sheet(frame: Frame):
     x.submit("endless", semantics="ExactlyOnce")
     x.failed_at_most_once("once")
     assert not any(lines(frame, x, "broken").values())
-
-
-def turns(spark: SparkSession, messages: int, pairs: int) -> DataFrame:
-    """Turns with equal places, and with places and ends that are missing."""
-    choice = random.Random(13)
-    rows = [
-        (
-            f"from-{choice.randrange(pairs)}",
-            "to",
-            f"m-{number}",
-            choice.choice([1, 2]),
-            choice.choice([None, *[choice.randrange(1, messages)] * 9]),
-            choice.choice([None, *[choice.randrange(1, 10 * messages)] * 4]),
-        )
-        for number in range(messages)
-    ]
-    names = "from_party string, to_party string, message_id string, line bigint, place bigint"
-    return spark.createDataFrame(rows, f"{names}, end bigint").repartition(5)
-
-
-@pytest.mark.parametrize("places", [1, 7, 64, 100_000])
-def test_what_came_before_does_not_depend_on_the_stretches(spark: SparkSession, places: int):
-    """However long the stretches are, it is what a window over each whole pair says."""
-    rows = turns(spark, messages=600, pairs=3)
-    pair = Window.partitionBy("line", "from_party", "to_party").orderBy("place", "message_id")
-    whole = pair.rowsBetween(Window.unboundedPreceding, -1)
-    expected = rows.withColumn(invariants.EARLIER, F.max("end").over(whole))
-    found = invariants.with_earlier(rows, places=places)
-    assert found.columns == expected.columns
-    assert sorted(map(repr, found.collect())) == sorted(map(repr, expected.collect()))
-
-
-def test_one_busy_pair_does_not_sit_in_one_task(spark: SparkSession):
-    """The rows that are sorted are spread over the tasks, though all are of one pair."""
-    rows = turns(spark, messages=2_000, pairs=1).where("line = 1")
-    found = invariants.with_earlier(rows, places=50)
-    by_task = found.groupBy(F.spark_partition_id()).count().collect()
-    assert len(by_task) > 1
-    assert max(row["count"] for row in by_task) < 0.7 * rows.count()

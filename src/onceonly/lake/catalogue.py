@@ -35,6 +35,7 @@ from onceonly.lake.reports import (
     profiles,
     promise,
     purges,
+    reconciliation,
     reconciliation_days,
     retention,
     retries,
@@ -132,7 +133,10 @@ TABLES: Final = (
         in_doubt_ages.DEFINITION,
         lambda e: in_doubt_ages.table(e.judged, as_of=e.as_of, width_us=e.width_us),
     ),
-    CatalogueEntry(reconciliation_days.DEFINITION, lambda e: reconciliation_days.table(e.judged)),
+    CatalogueEntry(
+        reconciliation_days.DEFINITION,
+        lambda e: reconciliation_days.table(reconciliation.counts(e.judged)),
+    ),
     CatalogueEntry(differences.DEFINITION, lambda e: differences.table(e.judged)),
     CatalogueEntry(
         once_only.DEFINITION,
@@ -165,7 +169,7 @@ TABLES: Final = (
         open_budgets.DEFINITION,
         lambda e: open_budgets.table(e.judged, as_of=e.as_of, terms=e.terms),
     ),
-    CatalogueEntry(volume.DEFINITION, lambda e: volume.table(e.journal, width_us=e.width_us)),
+    CatalogueEntry(volume.DEFINITION, lambda e: volume.table(e.judged, width_us=e.width_us)),
     CatalogueEntry(
         backlog.DEFINITION,
         lambda e: backlog.table(e.judged, e.journal, as_of=e.as_of, width_us=e.width_us),

@@ -9,11 +9,12 @@ journals only with the agreed clock accuracy between them.
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.lake.expressions import always, any_of, as_bits, is_overdue, is_true, never
 from onceonly.lake.schemas import KEY
+from onceonly.lake.stretches import with_greatest_before
 from onceonly.lake.verdicts import (
     Policy,
     Verdict,
@@ -28,9 +29,6 @@ EXAMPLES_MAX: Final = 5
 
 _NEVER: Final = 9_223_372_036_854_775_807
 """Row number of what has not happened: later than every row."""
-
-PLACES_AT_ONCE: Final = 1 << 16
-"""Places of one pair that are sorted together: some ten thousand messages, however many it has."""
 
 EARLIER: Final = "earlier"
 """Latest end of a message before this one in its pair."""
@@ -267,26 +265,6 @@ INVARIANTS: Final = (
 """The lines of the sheet, in the order of `invariants.md`."""
 
 
-def with_earlier(rows: DataFrame, *, places: int = PLACES_AT_ONCE) -> DataFrame:
-    """The rows with `EARLIER`: the latest `end` of those before each in its pair and `line`.
-
-    Rows have `KEY`, `line`, `place` and `end`. They go by place, those without a place first, then
-    by MessageId.
-    """
-    # A window over a whole pair is one task, and a lake may be one pair. So each pair is cut into
-    # stretches of places: of the stretches before, one row each is enough, and these are few.
-    pair = ("line", "from_party", "to_party")
-    stretch = (*pair, "stretch")
-    cut = rows.withColumn("stretch", F.coalesce(F.expr(f"place div {places}L"), F.lit(-1)))
-    before = (Window.unboundedPreceding, -1)
-    stretches = Window.partitionBy(*pair).orderBy("stretch").rowsBetween(*before)
-    ends = cut.groupBy(*stretch).agg(F.max("end").alias("last_end"))
-    known = ends.select(*stretch, F.max("last_end").over(stretches).alias("of_stretches"))
-    within = Window.partitionBy(*stretch).orderBy("place", "message_id").rowsBetween(*before)
-    earlier = F.greatest("of_stretches", F.max("end").over(within))
-    return cut.join(known, list(stretch), "left").select(*rows.columns, earlier.alias(EARLIER))
-
-
 def breaches(judged: DataFrame, *, as_of: int, policy: Policy) -> DataFrame:
     """Per message of `verdicts.verdict`: its key, and the lines it is tried for and breaks.
 
@@ -294,9 +272,27 @@ def breaches(judged: DataFrame, *, as_of: int, policy: Policy) -> DataFrame:
     with equal bits are counted together, however many there are. A message that goes after another
     has a row more for each line that needs the order.
     """
-    judgement = Judgement(as_of, policy)
-    alone = judged.select(*KEY, *_bits(judgement, [one for one in INVARIANTS if not one.order]))
-    return alone.unionByName(_in_order(judged, judgement))
+    alone = breaches_alone(judged, as_of=as_of, policy=policy)
+    return alone.unionByName(breaches_in_order(judged, as_of=as_of, policy=policy))
+
+
+def breaches_alone(judged: DataFrame, *, as_of: int, policy: Policy) -> DataFrame:
+    """The part of `breaches` that asks each message alone: of any part of the lives."""
+    asked = [line for line in INVARIANTS if line.order is None]
+    return judged.select(*KEY, *_bits(Judgement(as_of, policy), asked))
+
+
+def turns(policy: Policy) -> list[Column]:
+    """The instants after which `breaches_alone` holds another thing of a life, or never.
+
+    Beside those after which another verdict may hold (`verdicts.turns`).
+    """
+    waits = {
+        "submitted_at": policy.verdict_within_us,
+        "cancelled_at": policy.grace_us,
+        "stored_at": policy.grace_us,
+    }
+    return [F.col(name) + F.lit(wait_us) for name, wait_us in waits.items()]
 
 
 def _bits(judgement: Judgement, asked: Iterable[Invariant]) -> list[Column]:
@@ -305,11 +301,12 @@ def _bits(judgement: Judgement, asked: Iterable[Invariant]) -> list[Column]:
     return [_by_line(tried).alias("tried"), _by_line(broken).alias("broken")]
 
 
-def _in_order(judged: DataFrame, judgement: Judgement) -> DataFrame:
-    """The lines that need the order, of the messages that they are tried for.
+def breaches_in_order(judged: DataFrame, *, as_of: int, policy: Policy) -> DataFrame:
+    """The part of `breaches` that asks what came before: of all lives at once.
 
-    Others have no turn, and hold up nobody.
+    Only messages that a line is tried for: others have no turn, and hold up nobody.
     """
+    judgement = Judgement(as_of, policy)
     turns, is_broken = [], never()
     for line, bit in _BITS:
         if line.order is None:
@@ -326,7 +323,14 @@ def _in_order(judged: DataFrame, judgement: Judgement) -> DataFrame:
     numbered = judged.where(_is_numbered() & is_promised())
     rows = numbered.select(*KEY, F.inline(F.array_compact(F.array(*turns))))
     broken = F.when(is_broken, F.col("line")).otherwise(F.lit(0).cast("bigint"))
-    return with_earlier(rows).select(*KEY, F.col("line").alias("tried"), broken.alias("broken"))
+    placed = with_greatest_before(
+        rows,
+        EARLIER,
+        F.col("end"),
+        line=("line", "from_party", "to_party"),
+        order=("place", "message_id"),
+    )
+    return placed.select(*KEY, F.col("line").alias("tried"), broken.alias("broken"))
 
 
 def _by_line(holds: Mapping[Invariant, Column]) -> Column:
@@ -341,28 +345,46 @@ def names(bits: int) -> list[str]:
 _BITS: Final = [(line, 1 << place) for place, line in enumerate(INVARIANTS)]
 
 
-def sheet(tried_and_broken: DataFrame) -> DataFrame:
-    """One row per invariant that some message is tried for: name, messages, breaches, examples.
+def tallies(tried_and_broken: DataFrame) -> DataFrame:
+    """Messages with equal bits, counted: `tried`, `broken`, `messages`, and the `least` MessageIds.
 
-    `examples` holds at most `EXAMPLES_MAX` MessageIds, the least first.
+    Tallies of parts of the messages, in a union, are tallies too: `merged` adds them up.
     """
     of_a_breach = F.when(F.col("broken") != F.lit(0), F.col("message_id"))
-    alike = tried_and_broken.groupBy("tried", "broken").agg(
+    return tried_and_broken.groupBy("tried", "broken").agg(
         F.count("*").alias("messages"),
         F.min_by("message_id", of_a_breach, EXAMPLES_MAX).alias("least"),
     )
+
+
+def merged(tallies: DataFrame) -> DataFrame:
+    """The tallies of parts of the messages, as those of the whole."""
+    return tallies.groupBy("tried", "broken").agg(
+        F.sum("messages").alias("messages"), _least(F.col("least")).alias("least")
+    )
+
+
+def _least(examples: Column) -> Column:
+    return F.slice(F.array_sort(F.flatten(F.collect_list(examples))), 1, EXAMPLES_MAX)
+
+
+def sheet(tallies: DataFrame) -> DataFrame:
+    """One row per invariant that some message is tried for: name, messages, breaches, examples.
+
+    `tallies` may be a union of those of parts. `examples` holds at most `EXAMPLES_MAX` MessageIds,
+    the least first.
+    """
     lines = [
         F.struct(F.lit(line.name).alias("name"), F.lit(bit).alias("bit")) for line, bit in _BITS
     ]
     is_broken = F.col("broken").bitwiseAND(F.col("bit")) != F.lit(0)
-    least = F.array_sort(F.flatten(F.collect_list(F.when(is_broken, F.col("least")))))
     return (
-        alike.select("*", F.inline(F.array(*lines)))
+        tallies.select("*", F.inline(F.array(*lines)))
         .where(F.col("tried").bitwiseAND(F.col("bit")) != F.lit(0))
         .groupBy("name")
         .agg(
             F.sum("messages").alias("messages"),
             F.sum(F.when(is_broken, F.col("messages")).otherwise(F.lit(0))).alias("breaches"),
-            F.slice(least, 1, EXAMPLES_MAX).alias("examples"),
+            _least(F.when(is_broken, F.col("least"))).alias("examples"),
         )
     )
