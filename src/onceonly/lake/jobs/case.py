@@ -11,18 +11,12 @@ from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's wo
 from onceonly.journal.segment import party_folder
 from onceonly.lake import activity, invariants, model, runner, verdicts, wholeness
 from onceonly.lake.catalogue import HOUR_US, Evidence
-from onceonly.lake.ingest.segments import AT_MAX
 from onceonly.lake.page.findings import CHAIN, PAIRS_LISTED, InvariantResult, Judged
 from onceonly.lake.reports import reconciliation
 from onceonly.lake.reports.budgets import Terms
 from onceonly.lake.reports.sla import SlaTarget
 from onceonly.lake.verdicts import Policy, Verdict
 from onceonly.lake.wholeness import Wholeness
-from onceonly.message.errors import LocalError
-
-AS_OF_MIN: Final = 10**15
-"""Of September 2001. Seconds and milliseconds of our time are less, and would judge in 1970; its
-nanoseconds are more than `AT_MAX`, and would make bins of time without an end."""
 
 ROWS_MAX: Final = 10_000
 """Most rows that any small frame may bring to the driver."""
@@ -66,14 +60,7 @@ class JudgedCase(NamedTuple):
 def open_case(
     spark: SparkSession, lakes: Sequence[str], as_of: int | None, policy: Policy
 ) -> JudgedCase:
-    """What the lakes hold, judged at `as_of`; None is now, or the last row of a drill.
-
-    Raises `LocalError` (NotMicroseconds).
-    """
-    if as_of is not None and not AS_OF_MIN <= as_of <= AT_MAX:
-        when = "of long ago" if as_of < AS_OF_MIN else "of the far future"
-        text = f"an instant of judgement is in microseconds since 1970, and {as_of} is {when}"
-        raise LocalError("NotMicroseconds", text)
+    """What the lakes hold, judged at `as_of`; None is now, or the last row of a drill."""
     with activity.step(spark, "evidence"):
         held = runner.holdings(spark, lakes)
         journal = held.read("journal")

@@ -105,12 +105,17 @@ def reconcile(  # noqa: PLR0913 - because each is one choice of its caller's
 
     `target` is the format of ledger and tables (`formats.target`), plain Parquet by default.
 
-    Raises `LocalError` before anything is written: NoLake, NothingIngested, NoJava, UnknownTable,
-    NoTableFormat; BadTarget for an `out` beside a catalog; NotEmpty where `out` holds no table.
+    Raises before anything is written, and all that needs no Spark before that starts: `LocalError`
+    NoLake, NothingIngested, NotMicroseconds, UnknownTable; BadTarget for an `out` beside a catalog;
+    NotEmpty where `out` holds no table; `OSError` for a place that cannot be written; `LocalError`
+    NoJava, NoTableFormat.
     """
     lakes = directories(lake)
     wanted = [name for name in (NAMES if tables is None else tables) if name != LEDGER]
+    prerequisites.require_instant(as_of)
     _require(lakes, out, wanted, target)
+    if report_to is not None:
+        prerequisites.require_file(report_to)
     spark = start(lake, master)
     runner.require(spark, target.table_format)
     case = open_case(spark, lakes, as_of, policy)._replace(terms=terms, sla=sla)
@@ -136,6 +141,9 @@ def _require(lakes: Sequence[str], out: str | None, tables: Sequence[str], targe
     if out is not None:
         prerequisites.require_place_of_a_table(out, lakes)
     prerequisites.require_ingested(lakes)
+    places = (out or folder(lakes[0], LEDGER), *(folder(lakes[0], one) for one in tables))
+    if target.catalog is None:
+        prerequisites.require_places(places)
     if target.table_format is TableFormat.PLAIN:
-        for place in (out or folder(lakes[0], LEDGER), *(folder(lakes[0], one) for one in tables)):
+        for place in places:
             prerequisites.require_no_delta_table(place)

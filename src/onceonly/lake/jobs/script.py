@@ -74,6 +74,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _tell(str(error))
         is_callers = isinstance(error, LocalError) and error.name not in NOT_THE_CALLERS
         return _USAGE if is_callers else _UNEXPECTED
+    except OSError as error:
+        # No permission to write, a missing mount, a full disk.
+        _tell(str(error))
+        return _UNEXPECTED
     sys.stdout.write(json.dumps(found) + "\n")
     return code
 
