@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from py4j.protocol import Py4JJavaError
+from pyspark import SparkConf
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 from pyspark.sql.types import BooleanType, LongType, StringType, StructField, StructType
 
-from onceonly.lake import java, manifest, model, schemas, storage
+from onceonly.lake import java, jvm, manifest, model, schemas, storage
 from onceonly.lake.formats import TableFormat
 from onceonly.lake.ingest import register, seams, segments
 from onceonly.lake.ingest.intake import url
@@ -144,17 +145,18 @@ def session(master: str | None, app_name: str, *, journal_bytes: int | None = No
         os.environ["JAVA_HOME"] = str(home)
     # Workers take the `python3` of the PATH otherwise, which need not have our packages.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.appName(app_name)
+    conf = SparkConf().setAppName(app_name)
     is_submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     if master is not None or not is_submitted:
-        builder = builder.master(master or "local[*]")
+        conf.setMaster(master or "local[*]")
     is_local = not is_submitted and (master or "local").startswith("local")
     settings = {**SETTINGS, **(_LOCAL_SETTINGS if is_local else {})}
     if is_local:
         settings |= _tuned(journal_bytes)
-    for key, setting in settings.items():
-        builder = builder.config(key, setting)
-    spark = builder.getOrCreate()
+    conf.setAll(list(settings.items()))
+    if not is_submitted:
+        jvm.launch(conf)
+    spark = SparkSession.builder.config(conf=conf).getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     return spark
 

@@ -16,6 +16,7 @@ from onceonly.lake.jobs.page import report
 from onceonly.lake.jobs.reconciliation import LEDGER_FOLDER, ReconcileSummary, reconcile
 from onceonly.lake.jobs.script import main
 from onceonly.lake.jobs.session import APP_NAME, NOT_THE_CALLERS, Lakes
+from onceonly.lake.jvm import told_why
 from onceonly.lake.packs.contents import PackScope
 from onceonly.lake.reports.sla import SlaTarget
 from onceonly.lake.verdicts import Policy
@@ -48,5 +49,6 @@ __all__ = [
     "reconcile",
     "report",
     "target",
+    "told_why",
     "verify",
 ]

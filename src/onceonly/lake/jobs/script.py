@@ -23,6 +23,7 @@ from onceonly.lake.jobs.ingestion import AVAILABLE_NOW, ingest
 from onceonly.lake.jobs.page import report
 from onceonly.lake.jobs.reconciliation import reconcile
 from onceonly.lake.jobs.session import NOT_THE_CALLERS
+from onceonly.lake.jvm import told_why
 from onceonly.lake.verdicts import Policy
 from onceonly.message.errors import LocalError, OnceonlyError
 from onceonly.message.printable import printable
@@ -69,7 +70,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--catalog", help="of the tables, such as lake.onceonly; for iceberg")
     given = parser.parse_args(arguments)
     try:
-        code, found = _run(given)
+        with told_why():
+            code, found = _run(given)
     except OnceonlyError as error:
         _tell(str(error))
         is_callers = isinstance(error, LocalError) and error.name not in NOT_THE_CALLERS
