@@ -424,12 +424,15 @@ _FOLDED_COLUMNS: Final = (
 """Columns of a row that folds ask for, beside its kind and its content."""
 
 
-def merge(partials: DataFrame) -> DataFrame:
-    """Lifecycles from any union of partials of disjoint rows: one row per message key."""
+def merge(partials: DataFrame, *also: Column) -> DataFrame:
+    """Lifecycles from any union of partials of disjoint rows: one row per message key.
+
+    `also` are more folds of columns that the partials have beside ours.
+    """
     # A message has few partials, each in another file: folding them before the shuffle joins hardly
     # any, and costs as much as folding them after it.
     met = partials.repartition(*KEY)
-    return met.groupBy(*KEY).agg(*[fold.of_folds() for fold in FOLDS])
+    return met.groupBy(*KEY).agg(*[fold.of_folds() for fold in FOLDS], *also)
 
 
 _OF_NO_STRANGER: Final = tuple(

@@ -18,9 +18,9 @@ from pyspark import SparkConf
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
-from pyspark.sql.types import BooleanType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import BooleanType, DateType, LongType, StringType, StructField, StructType
 
-from onceonly.lake import java, jvm, manifest, model, schemas, storage
+from onceonly.lake import java, jvm, manifest, model, schemas, storage, verdicts
 from onceonly.lake.formats import TableFormat
 from onceonly.lake.ingest import register, seams, segments
 from onceonly.lake.ingest.intake import url
@@ -67,23 +67,30 @@ def partitions(journal_bytes: int) -> int:
     return min(max(_TASKS, journal_bytes // _PARTITION_BYTES), _PARTITIONS_MAX)
 
 
-_FOLDED: Final = {
-    "lifecycle": StructType(
-        [StructField(name, StringType()) for name in schemas.KEY]
-        + [StructField(fold.name, LongType()) for fold in model.FOLDS]
-    ),
-    "coverage": StructType(
-        [StructField(name, StringType()) for name in model.COVERAGE_KEY]
-        + [StructField(fold.name, LongType()) for fold in model.COVERAGE_FOLDS]
-    ),
-}
+LIFECYCLE: Final = StructType(
+    [StructField(name, StringType()) for name in schemas.KEY]
+    + [StructField(fold.name, LongType()) for fold in model.FOLDS]
+)
+"""What `model.merge` gives."""
+JUDGED: Final = StructType(
+    [
+        *LIFECYCLE.fields,
+        StructField("published_on", DateType()),
+        StructField("is_two_sided", BooleanType()),
+        *[StructField(name, StringType()) for name in verdicts.WORDS],
+    ]
+)
+"""What `verdicts.verdict` gives of lives that are kept by day."""
 _TYPES: Final = {"bigint": LongType, "boolean": BooleanType, "string": StringType}
 _SCHEMAS: Final = {
     "journal": schemas.JOURNAL,
     "segments": StructType(
         [StructField(name, _TYPES[kind]()) for name, kind in segments.TYPES.items()]
     ),
-    **_FOLDED,
+    "coverage": StructType(
+        [StructField(name, StringType()) for name in model.COVERAGE_KEY]
+        + [StructField(fold.name, LongType()) for fold in model.COVERAGE_FOLDS]
+    ),
 }
 
 
@@ -93,14 +100,11 @@ def _as_they_are(rows: DataFrame) -> DataFrame:
 
 OF_ROWS: Final[Mapping[str, Callable[[DataFrame], DataFrame]]] = {
     "journal": _as_they_are,
-    "lifecycle": model.partial,
     "coverage": model.coverage,
 }
 """What is made of journal rows, by product."""
-FOLDED: Final = ("lifecycle", "coverage")
-FOLDS_MARK: Final = sha256(
-    repr([model.RULES, *map(tuple, (*model.FOLDS, *model.COVERAGE_FOLDS))]).encode()
-).hexdigest()[:12]
+FOLDED: Final = ("coverage",)
+FOLDS_MARK: Final = sha256(repr([*map(tuple, model.COVERAGE_FOLDS)]).encode()).hexdigest()[:12]
 """Changes with every fold and rule, so that nothing is merged with what older folds left."""
 
 
@@ -186,7 +190,7 @@ class Holdings:
     """Per party folder: usually one shelf, but several lakes may hold the journal of one party."""
 
     def read(self, product: str) -> DataFrame:
-        """Everything of `journal`, `lifecycle`, `coverage` or `segments`, unmerged.
+        """Everything of `journal`, `coverage` or `segments`, unmerged.
 
         No journal row counts twice, and what was folded by an older version is folded again.
         """
@@ -201,6 +205,27 @@ class Holdings:
             else:
                 paths += _paths(copies, product)
         return reduce(DataFrame.unionByName, [folders(self.spark, product, paths), *frames])
+
+    def after(self, last_batches: Mapping[str, int]) -> DataFrame:
+        """Journal rows of later batches than those, by `Shelf.root`; of other journals all rows.
+
+        Only of lakes of which no two hold the same rows (`is_one_copy`).
+        """
+        frames = []
+        for shelf, known in self._shelves():
+            last = last_batches.get(shelf.root, -1)
+            named = {path: manifest.batches_in(path) for path in shelf.paths(known, "journal")}
+            paths = [path for path, one in named.items() if one is None or one[1] > last]
+            frames.append(bronze(self.spark, paths, after=last).select(*schemas.JOURNAL.names))
+        return reduce(DataFrame.unionByName, frames, folders(self.spark, "journal", []))
+
+    @property
+    def is_one_copy(self) -> bool:
+        """Whether no row may stand in two of the lakes."""
+        return not any(map(_overlap, self.copies.values()))
+
+    def _shelves(self) -> list[tuple[Shelf, Manifest]]:
+        return [one for copies in self.copies.values() for one in copies]
 
     def wholeness(self) -> list[Wholeness]:
         """Whether each party's journal is whole."""
@@ -245,7 +270,7 @@ def wholeness(spark: SparkSession, lakes: Sequence[str]) -> list[Wholeness]:
 
 
 def is_outdated(known: Manifest) -> bool:
-    """Whether lives were folded by other folds than those of this version."""
+    """Whether coverage was folded by other folds than those of this version."""
     return known.rows > 0 and known.folds != FOLDS_MARK
 
 
@@ -291,9 +316,20 @@ def _counted(journal: DataFrame) -> dict[str, Any]:
 
 def folders(spark: SparkSession, product: str, paths: Sequence[str]) -> DataFrame:
     """What is in these folders of `product`, each row as it stands there."""
+    return folders_of(spark, _SCHEMAS[product], paths)
+
+
+def folders_of(spark: SparkSession, schema: StructType, paths: Sequence[str]) -> DataFrame:
+    """What is in these folders, by a declared schema."""
     if not paths:
-        return spark.createDataFrame([], _SCHEMAS[product])
-    return spark.read.schema(_SCHEMAS[product]).parquet(*map(storage.literal, paths))
+        return spark.createDataFrame([], schema)
+    return spark.read.schema(schema).parquet(*map(storage.literal, paths))
+
+
+def bronze(spark: SparkSession, paths: Sequence[str], *, after: int = -1) -> DataFrame:
+    """The journal rows in these folders with their `schemas.BATCH`: of batches after that one."""
+    rows = folders_of(spark, schemas.BRONZE, paths)
+    return rows if after < 0 else rows.where(F.coalesce(schemas.BATCH, F.lit(0)) > F.lit(after))
 
 
 def folder(spark: SparkSession, path: str, schema: StructType) -> DataFrame:
@@ -309,6 +345,11 @@ def schema(product: str) -> StructType:
 def write(frame: DataFrame, path: str) -> None:
     """Replace the folder at `path` by the frame, as zstd Parquet."""
     frame.write.mode("overwrite").parquet(path)
+
+
+def write_by(frame: DataFrame, path: str, column: str) -> None:
+    """Write the frame to `path` with a folder for each value of a column, which moves there."""
+    frame.write.partitionBy(column).mode("overwrite").parquet(path)
 
 
 def require(spark: SparkSession, wanted: TableFormat) -> None:

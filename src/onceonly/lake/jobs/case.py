@@ -11,6 +11,8 @@ from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's wo
 from onceonly.journal.segment import party_folder
 from onceonly.lake import activity, invariants, model, runner, verdicts, wholeness
 from onceonly.lake.catalogue import HOUR_US, Evidence
+from onceonly.lake.gold import refreshing
+from onceonly.lake.gold.refreshing import Refresh
 from onceonly.lake.page.findings import CHAIN, PAIRS_LISTED, InvariantResult, Judged
 from onceonly.lake.reports import reconciliation
 from onceonly.lake.reports.budgets import Terms
@@ -61,15 +63,18 @@ def open_case(
     spark: SparkSession, lakes: Sequence[str], as_of: int | None, policy: Policy
 ) -> JudgedCase:
     """What the lakes hold, judged at `as_of`; None is now, or the last row of a drill."""
-    with activity.step(spark, "evidence"):
+    with activity.step(spark, "evidence"), refreshing.turn(lakes) as is_mine:
         held = runner.holdings(spark, lakes)
         journal = held.read("journal")
         coverage = model.merge_coverage(held.read("coverage")).persist()
         if as_of is None:
             as_of = max(time.time_ns() // 1_000, _end_of_drills(coverage))
-        lifecycle = model.merge(held.read("lifecycle"))
-        judged = verdicts.verdict(lifecycle, coverage, as_of=as_of, policy=policy)
-        return JudgedCase(journal, coverage, judged.persist(), as_of, policy, held.wholeness())
+        if is_mine and held.is_one_copy:
+            judged = refreshing.refresh(Refresh(spark, lakes, held, coverage, as_of, policy))
+        else:
+            lives = model.partial(journal)
+            judged = verdicts.verdict(lives, coverage, as_of=as_of, policy=policy).persist()
+        return JudgedCase(journal, coverage, judged, as_of, policy, held.wholeness())
 
 
 def _end_of_drills(coverage: DataFrame) -> int:

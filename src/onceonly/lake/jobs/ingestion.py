@@ -6,13 +6,17 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Final
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from onceonly.lake import lease, manifest, storage
+from onceonly.lake import lease, manifest, runner, storage
+from onceonly.lake.gold import refreshing
 from onceonly.lake.ingest import mirror
 from onceonly.lake.ingest.intake import Intake, intakes
 from onceonly.lake.ingest.stream import FAILED, IngestRun
 from onceonly.lake.jobs import prerequisites
+from onceonly.lake.jobs.case import open_case
 from onceonly.lake.jobs.session import Lakes, directories, start
 from onceonly.lake.manifest import INGESTED_FOLDER, Manifest, Quarantined, Range, Shelf
 from onceonly.message.errors import LocalError
@@ -111,7 +115,9 @@ def ingest(
         # Before Spark starts: whoever has to wait for another ingest is told at once.
         for lake in lakes:
             leases.enter_context(lease.ingesting(f"{lake}/{INGESTED_FOLDER}"))
-        _take_in(start(known, master), ways, every_s, tell)
+        spark = start(known, master)
+        _take_in(spark, ways, every_s, tell)
+    _fold_much(spark, lakes, tell)
     return summary(lakes)
 
 
@@ -160,6 +166,25 @@ def _take_in(
         run.go_on(every_s)
     if missed:
         raise missed[0]
+
+
+ROWS_TO_FOLD: Final = 500_000
+"""An ingest that finds more rows than these that are not folded yet does so for the next run."""
+
+
+def _fold_much(spark: SparkSession, lakes: Sequence[str], tell: Callable[[str], None]) -> None:
+    """Fold and judge what many segments brought, so that the first run after them need not.
+
+    Little is left to the run: a day that is written again for every segment costs its square.
+    """
+    rows, policy = refreshing.pending(lakes, runner.holdings(spark, lakes))
+    if rows < ROWS_TO_FOLD:
+        return
+    try:
+        open_case(spark, lakes, None, policy)
+    except (OSError, PySparkException, Py4JError) as error:
+        # Every row is in; a run folds them, or says itself why it cannot.
+        tell(f"not folded yet: {next(iter(str(error).splitlines()), repr(error))}")
 
 
 def _found(spark: SparkSession, source: str, lake: str) -> list[Intake]:
