@@ -6,8 +6,8 @@ Everything that it carries between storage and storage is made by the pure funct
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
 from hashlib import sha256
 from pathlib import Path
@@ -20,12 +20,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 from pyspark.sql.types import BooleanType, DateType, LongType, StringType, StructField, StructType
 
-from onceonly.lake import java, jvm, manifest, model, schemas, storage, verdicts
+from onceonly.lake import cut, java, jvm, manifest, model, schemas, storage, verdicts
 from onceonly.lake.formats import TableFormat
 from onceonly.lake.ingest import register, seams, segments
 from onceonly.lake.ingest.intake import url
 from onceonly.lake.manifest import Manifest, Quarantined, Shelf
-from onceonly.lake.wholeness import Tail, Wholeness, of_copies
+from onceonly.lake.wholeness import Tail, Wholeness, of_copies, of_cut
 from onceonly.message.errors import LocalError
 
 SETTINGS: Final = {
@@ -188,12 +188,22 @@ class Holdings:
     spark: SparkSession
     copies: Mapping[str, Copies]
     """Per party folder: usually one shelf, but several lakes may hold the journal of one party."""
+    until: int | None = None
+    """Journal rows that are later than this do not count, in microseconds UTC; None: all do."""
+
+    def cut(self, until: int) -> "Holdings":
+        """The same without the journal rows that are later than an instant."""
+        return replace(self, until=until)
 
     def read(self, product: str) -> DataFrame:
         """Everything of `journal`, `coverage` or `segments`, unmerged.
 
         No journal row counts twice, and what was folded by an older version is folded again.
         """
+        if self.until is not None and product in OF_ROWS:
+            each = [self._rows(copies) for copies in self.copies.values()]
+            whole = reduce(DataFrame.unionByName, each, folders(self.spark, "journal", []))
+            return OF_ROWS[product](whole)
         paths: list[str] = []
         frames = []
         for copies in self.copies.values():
@@ -228,8 +238,28 @@ class Holdings:
         return [one for copies in self.copies.values() for one in copies]
 
     def wholeness(self) -> list[Wholeness]:
-        """Whether each party's journal is whole."""
-        return [
+        """Whether each party's journal is whole; of those that have rows, or had any trouble."""
+        found = self._cut() if self.until is not None else self._whole()
+        return [one for one in found if one.rows or one.breaches or one.set_aside]
+
+    def _cut(self) -> Iterator[Wholeness]:
+        none = folders(self.spark, "journal", []).withColumn(cut.FOLDER, F.lit(""))
+        each = (
+            self._rows(copies).withColumn(cut.FOLDER, F.lit(folder))
+            for folder, copies in self.copies.items()
+        )
+        counted = cut.counted(reduce(DataFrame.unionByName, each, none)).collect()
+        found = {row[cut.FOLDER]: row.asDict() for row in counted}
+        for folder, copies in self.copies.items():
+            known = [one for _, one in copies]
+            if folder in found:
+                yield of_cut(folder, known, found[folder], _contradicted(copies))
+            else:
+                nothing = [replace(one, rows=0, ranges=(), first_fork=None) for one in known]
+                yield of_copies(folder, nothing, {}, _contradicted(copies))
+
+    def _whole(self) -> Iterator[Wholeness]:
+        return (
             of_copies(
                 folder,
                 [known for _, known in copies],
@@ -238,7 +268,15 @@ class Holdings:
                 _tail(copies),
             )
             for folder, copies in self.copies.items()
-        ]
+        )
+
+    def _rows(self, copies: Copies) -> DataFrame:
+        """The journal rows of one party that count, each once."""
+        if _overlap(copies):
+            rows = self._each_once(copies)
+        else:
+            rows = folders(self.spark, "journal", _paths(copies, "journal"))
+        return rows if self.until is None else cut.until(rows, self.until)
 
     def _each_once(self, copies: Copies) -> DataFrame:
         rows = folders(self.spark, "journal", _paths(copies, "journal"))

@@ -62,14 +62,22 @@ class JudgedCase(NamedTuple):
 def open_case(
     spark: SparkSession, lakes: Sequence[str], as_of: int | None, policy: Policy
 ) -> JudgedCase:
-    """What the lakes hold, judged at `as_of`; None is now, or the last row of a drill."""
+    """What the lakes hold, judged at `as_of`; None is now, or the last row of a drill.
+
+    Rows that are later than a given `as_of` do not count; without one every row does.
+    """
     with activity.step(spark, "evidence"), refreshing.turn(lakes) as is_mine:
         held = runner.holdings(spark, lakes)
-        journal = held.read("journal")
         coverage = model.merge_coverage(held.read("coverage")).persist()
         if as_of is None:
             as_of = max(time.time_ns() // 1_000, _end_of_drills(coverage))
-        if is_mine and held.is_one_copy:
+        elif _last_at(coverage) > as_of:
+            held = held.cut(as_of)
+            coverage.unpersist()
+            coverage = model.merge_coverage(held.read("coverage")).persist()
+        journal = held.read("journal")
+        # Gold has every row, and is of no use where some do not count.
+        if is_mine and held.is_one_copy and held.until is None:
             judged = refreshing.refresh(Refresh(spark, lakes, held, coverage, as_of, policy))
         else:
             lives = model.partial(journal)
@@ -82,6 +90,11 @@ def _end_of_drills(coverage: DataFrame) -> int:
     drills = coverage.where(F.col("drills") > F.lit(0)).select("party").distinct()
     drilled = coverage.join(F.broadcast(drills), "party", "left_semi")
     [last] = runner.rows(drilled.agg(F.max("last_at").alias("at")), 1)
+    return int(last["at"] or 0)
+
+
+def _last_at(coverage: DataFrame) -> int:
+    [last] = runner.rows(coverage.agg(F.max("last_at").alias("at")), 1)
     return int(last["at"] or 0)
 
 
