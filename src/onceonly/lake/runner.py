@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 from pyspark.sql.types import BooleanType, DateType, LongType, StringType, StructField, StructType
 
-from onceonly.lake import cut, java, jvm, manifest, model, schemas, storage, verdicts
+from onceonly.lake import cut, java, jvm, manifest, model, runs, schemas, storage, verdicts
 from onceonly.lake.formats import TableFormat
 from onceonly.lake.ingest import register, seams, segments
 from onceonly.lake.ingest.intake import url
@@ -135,11 +135,18 @@ TINY: Final = {
 }
 
 
-def session(master: str | None, app_name: str, *, journal_bytes: int | None = None) -> SparkSession:
+def session(
+    master: str | None,
+    app_name: str,
+    *,
+    journal_bytes: int | None = None,
+    has_catalog: bool = False,
+) -> SparkSession:
     """The Spark session: the running one, or a new one.
 
     `master` is passed on as given. None means what spark-submit was told, or `local[*]`.
-    `journal_bytes`, where known, tunes a new local session for little or much.
+    `journal_bytes`, where known, tunes a new local session for little or much. With `has_catalog`
+    a new one has a catalog that stays when it ends: Hive's, as Spark is configured for it.
     """
     running = SparkSession.getActiveSession()
     if running is not None:
@@ -157,6 +164,8 @@ def session(master: str | None, app_name: str, *, journal_bytes: int | None = No
     settings = {**SETTINGS, **(_LOCAL_SETTINGS if is_local else {})}
     if is_local:
         settings |= _tuned(journal_bytes)
+    if has_catalog:
+        conf.set("spark.sql.catalogImplementation", "hive")
     conf.setAll(list(settings.items()))
     if not is_submitted:
         jvm.launch(conf)
@@ -277,6 +286,14 @@ class Holdings:
         else:
             rows = folders(self.spark, "journal", _paths(copies, "journal"))
         return rows if self.until is None else cut.until(rows, self.until)
+
+    def marks(self) -> list[runs.Mark]:
+        """How far each lake's copy of each party's journal goes."""
+        return [
+            runs.mark(shelf.lake, shelf.folder, known, _tail([(shelf, known)]))
+            for copies in self.copies.values()
+            for shelf, known in copies
+        ]
 
     def _each_once(self, copies: Copies) -> DataFrame:
         rows = folders(self.spark, "journal", _paths(copies, "journal"))
@@ -411,6 +428,54 @@ def write_table(frame: DataFrame, place: str, wanted: TableFormat) -> None:
         frame.write.format(wanted).mode("overwrite").option("overwriteSchema", "true").save(place)
     else:
         write(frame, place)
+
+
+def version(spark: SparkSession, place: str, wanted: TableFormat) -> int | None:
+    """The version that was just written to `place`; None for plain, which has no versions.
+
+    Delta's number of a version, Iceberg's id of a snapshot.
+    """
+    if wanted is TableFormat.DELTA:
+        [last] = spark.sql(f"DESCRIBE HISTORY delta.{quoted(place)} LIMIT 1").collect()
+        return int(last["version"])
+    if wanted is TableFormat.ICEBERG:
+        main = spark.table(f"{place}.refs").where(F.col("name") == F.lit("main"))
+        return next((int(row["snapshot_id"]) for row in main.collect()), None)
+    return None
+
+
+def relation(run: runs.Run, table: runs.Written) -> str:
+    """A table of a run as SQL names it, just these folders or this version.
+
+    Raises `LocalError` (NoTable) where its folders are gone.
+    """
+    columns = ", ".join(quoted(name) for name, _ in table.columns)
+    if table.table_format is TableFormat.PLAIN:
+        places = [storage.literal(path) for path in run.paths(table.name)]
+        sources = [f"parquet.{quoted(path)}" for path in places]
+    else:
+        is_delta = table.table_format is TableFormat.DELTA
+        source = f"delta.{quoted(f'{run.lake}/{table.place}')}" if is_delta else table.place
+        at = "" if table.version is None else f" VERSION AS OF {table.version}"
+        sources = [f"{source}{at}"]
+    return " UNION ALL ".join(
+        f"SELECT {columns} FROM {source}"  # noqa: S608 - because every name is quoted or the caller's
+        for source in sources
+    )
+
+
+def table(spark: SparkSession, run: runs.Run, name: str) -> DataFrame:
+    """The rows of a run's table. Raises `LocalError` (NoTable)."""
+    found = run.table(name)
+    if found.table_format is not TableFormat.PLAIN:
+        return spark.sql(relation(run, found))
+    declared = ", ".join(f"{quoted(column)} {kind}" for column, kind in found.columns)
+    return spark.read.schema(declared).parquet(*map(storage.literal, run.paths(name)))
+
+
+def quoted(name: str) -> str:
+    """A name as SQL takes it, whatever is in it."""
+    return "`" + name.replace("`", "``") + "`"
 
 
 def rows(frame: DataFrame, limit: int) -> list[dict[str, Any]]:

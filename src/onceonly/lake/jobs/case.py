@@ -17,6 +17,7 @@ from onceonly.lake.page.findings import CHAIN, PAIRS_LISTED, InvariantResult, Ju
 from onceonly.lake.reports import reconciliation
 from onceonly.lake.reports.budgets import Terms
 from onceonly.lake.reports.sla import SlaTarget
+from onceonly.lake.runs import Mark
 from onceonly.lake.verdicts import Policy, Verdict
 from onceonly.lake.wholeness import Wholeness
 
@@ -38,6 +39,8 @@ class JudgedCase(NamedTuple):
     """What was agreed, by agreement id, where somebody told."""
     sla: SlaTarget = SlaTarget()
     """What the scorecard is kept against."""
+    marks: Sequence[Mark] = ()
+    """How far each journal went."""
 
     def evidence(self, width_us: int = HOUR_US) -> Evidence:
         """What tables with bins of that width are made of."""
@@ -82,7 +85,8 @@ def open_case(
         else:
             lives = model.partial(journal)
             judged = verdicts.verdict(lives, coverage, as_of=as_of, policy=policy).persist()
-        return JudgedCase(journal, coverage, judged, as_of, policy, held.wholeness())
+        whole, marks = held.wholeness(), held.marks()
+        return JudgedCase(journal, coverage, judged, as_of, policy, whole, marks=marks)
 
 
 def _end_of_drills(coverage: DataFrame) -> int:

@@ -22,6 +22,7 @@ from onceonly.lake.jobs.compaction import compact
 from onceonly.lake.jobs.ingestion import AVAILABLE_NOW, ingest
 from onceonly.lake.jobs.page import report
 from onceonly.lake.jobs.reconciliation import reconcile
+from onceonly.lake.jobs.registration import DATABASE
 from onceonly.lake.jobs.session import NOT_THE_CALLERS
 from onceonly.lake.jvm import told_why
 from onceonly.lake.verdicts import Policy
@@ -67,6 +68,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="a table that reconcile writes beside the ledger; by default every one",
     )
     parser.add_argument("--table-format", choices=list(TableFormat), default=TableFormat.PLAIN)
+    parser.add_argument("--register", action="store_true", help="make views of ledger and tables")
+    parser.add_argument("--database", default=DATABASE, help="that has the views")
     parser.add_argument("--catalog", help="of the tables, such as lake.onceonly; for iceberg")
     given = parser.parse_args(arguments)
     try:
@@ -125,6 +128,7 @@ def _run(given: argparse.Namespace) -> tuple[int, dict[str, Any]]:
         out=given.out,
         tables=given.tables,
         target=formats.target(given.table_format, given.catalog),
+        register=given.database if given.register else None,
     )
     for line in found.not_ingested:
         _tell(line)
@@ -137,6 +141,7 @@ def _run(given: argparse.Namespace) -> tuple[int, dict[str, Any]]:
             "breaches": {line.name: line.breaches for line in found.invariants},
             "ledger": found.ledger,
             "tables": found.tables,
+            "run": found.run,
         },
     )
 

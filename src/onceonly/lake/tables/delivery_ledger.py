@@ -59,6 +59,8 @@ HEADER: Final = (
     "header_digest",
 )
 
+VERDICT: Final = ("verdict", "standing", "is_two_sided", "differs", "settled_as")
+
 _MEANINGS: Final = {fold.name: fold.meaning for fold in FOLDS}
 
 DEFINITION: Final = Definition(
@@ -95,11 +97,7 @@ def table(judged: DataFrame, journal: DataFrame) -> DataFrame:
     )
     return judged.join(header, list(KEY), "left").select(
         *KEY,
-        "verdict",
-        "standing",
-        "is_two_sided",
-        "differs",
-        "settled_as",
+        *VERDICT,
         *HEADER,
         *[_instant(name) for name in INSTANTS],
         *COUNTS,
