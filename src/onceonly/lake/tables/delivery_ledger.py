@@ -63,6 +63,8 @@ HEADER: Final = (
 _OF_ONE_MESSAGE: Final = tuple(name for name in HEADER if name not in COLUMNS)
 """What lives do not keep, since it is of one message only."""
 
+VERDICT: Final = ("verdict", "standing", "is_two_sided", "differs", "settled_as")
+
 _MEANINGS: Final = {fold.name: fold.meaning for fold in FOLDS}
 
 DEFINITION: Final = Definition(
@@ -104,11 +106,7 @@ def table(judged: DataFrame, journal: DataFrame) -> DataFrame:
         .withColumns(terms)
         .select(
             *KEY,
-            "verdict",
-            "standing",
-            "is_two_sided",
-            "differs",
-            "settled_as",
+            *VERDICT,
             *HEADER,
             *[_instant(name) for name in INSTANTS],
             *COUNTS,
