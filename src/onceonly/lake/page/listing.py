@@ -6,6 +6,7 @@ from typing import Any, Final
 from onceonly.lake.page import words
 from onceonly.lake.page.findings import Extract, Row
 from onceonly.lake.page.markup import (
+    PROSE,
     Html,
     cell,
     folded,
@@ -30,6 +31,8 @@ _KINDS: Final = {"bigint": "n", "double": "n", "timestamp": "when", "date": "whe
 _LONG: Final = 20
 """Characters from which on a text gets room for more than a word in each line."""
 _NAMES: Final = ("_id", "party", "peer", "example")
+_SENTENCES: Final = ("reason", "suggested_action", "partner_evidence", "last_answer", "what")
+"""Columns whose texts are read as sentences and not compared sign by sign."""
 _TITLES: Final = {
     PAIR: "from → to",
     "from_at": "from (UTC)",
@@ -116,6 +119,8 @@ def _kind(value: Any, column: Column) -> str:
 
 
 def _text(value: str, column: Column) -> Html:
+    if column.name in _SENTENCES:
+        return foreign(value, PROSE)
     return foreign(value, "id" if column.name.endswith("_id") else "")
 
 

@@ -13,8 +13,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 from pyspark.sql.types import TimestampType
 
+from onceonly.lake.page.findings import CONTENT_UNPROVEN, HEADER_UNPROVEN
 from onceonly.lake.reports.reconciliation import PAIR, severity
+from onceonly.lake.schemas import KEY
 from onceonly.lake.tables.definition import Definition
+from onceonly.lake.verdicts import DIFFERENCES, is_header_unproven, is_unproven
 
 ALL_PAIRS: Final = "all"
 """Stands for both parties where all pairs are taken as one."""
@@ -69,6 +72,31 @@ def _adds_up(of: Definition, name: str) -> bool:
 def gravest_first(differences: DataFrame) -> DataFrame:
     """The differences in the order of the classes."""
     return differences.orderBy(severity(), *PAIR, "message_id")
+
+
+def causes(judged: DataFrame, examples: int) -> DataFrame:
+    """Messages that differ, or are not proven, by what they have in common.
+
+    One row per cause, differs and settled_as: `messages`, and `examples`, so many MessageIds, the
+    least first. A cause is a class whose standing is alarm or doubt, `CONTENT_UNPROVEN` or
+    `HEADER_UNPROVEN`; a message may be of several.
+    """
+    differs = F.col("verdict").isin([verdict.value for verdict in DIFFERENCES])
+    every = F.array(
+        F.when(differs, F.col("verdict")),
+        F.when(is_unproven(), F.lit(CONTENT_UNPROVEN)),
+        F.when(is_header_unproven(), F.lit(HEADER_UNPROVEN)),
+    )
+    told = judged.select(*KEY, F.explode(F.array_compact(every)).alias("cause"), *_TOLD_APART)
+    is_class = ~F.col("cause").isin(CONTENT_UNPROVEN, HEADER_UNPROVEN)
+    apart = told.withColumns({name: F.when(is_class, F.col(name)) for name in _TOLD_APART})
+    return apart.groupBy("cause", *_TOLD_APART).agg(
+        F.count("*").alias("messages"),
+        F.min_by("message_id", F.struct(*KEY), examples).alias("examples"),
+    )
+
+
+_TOLD_APART: Final = ("differs", "settled_as")
 
 
 def of_those(frame: DataFrame, chosen: DataFrame, key: Sequence[str]) -> DataFrame:

@@ -71,7 +71,7 @@ def trend(found: Findings) -> Card:
     body: tuple[Html, ...] = ()
     if extract.rows:
         kinds = [kind for kind, _ in _totals(extract.rows)][: len(plots.CYCLE)]
-        says = "Drawn are " + ", ".join(f"{phase}: {code}" for phase, code in kinds) + "."
+        says = "Drawn are " + ", ".join(_kind(phase, code) for phase, code in kinds) + "."
         drawer = _lines(extract.rows, kinds, found.width_us(definition))
         plot = plots.Plot("error-trend", title, says, drawer)
         columns = ("bin_at", "phase", "code", "occurrences")
