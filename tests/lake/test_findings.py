@@ -122,7 +122,7 @@ def test_what_differs_is_told_by_its_cause(frame: Frame):
     there, _ = two_parties()
     there.matched("fine@example")
     for number in range(5):
-        there.given_up(f"{number}@example")
+        there.sent_not_received(f"{number}@example")
     found = found_in(frame(records(there)))
     [cause] = found.causes
     assert cause == {

@@ -24,22 +24,20 @@ from onceonly.message.event import Event
 
 DIFFERENCES_SHOWN: Final = 50
 """Differences on the page; all of them are in the table."""
-EVIDENCE_SHOWN: Final = 1_000
+EVIDENCE_SHOWN: Final = 300
 """Journal rows on the page, for the first few differences."""
 PAIRS_SHOWN: Final = 200
 """Rows of a table on the page."""
 LIVES_SHOWN: Final = 100
 """Rows of a table that has one for each message."""
-INTERVALS_SHOWN: Final = 3_000
-"""Intervals in a timeline: more than there are dots in its width."""
+INTERVALS_SHOWN: Final = 600
+"""Intervals in a timeline, the longest: about as many as there are dots in its width."""
 BINS_SHOWN: Final = 5_000
 """Bins, times what is told apart in them."""
 BINS_WANTED: Final = 48
 """Bins in a picture: what a page is wide enough for."""
 ERRORS_DRAWN: Final = 12
 """Phases and codes over time."""
-EXAMPLES_NAMED: Final = 3
-"""Messages of a cause by name."""
 CAUSES_OF_A_CLASS: Final = 12
 """More than a class has: differs and settled_as are words of ours."""
 AT_ONCE: Final = 4
@@ -230,7 +228,7 @@ def _causes(case: JudgedCase, judged: Judged) -> list[dict[str, Any]]:
     if not (judged.differences or judged.unproven or judged.header_unproven):
         return []
     with activity.step(case.judged.sparkSession, "causes"):
-        found = selection.causes(case.judged, EXAMPLES_NAMED)
+        found = selection.causes(case.judged)
         ordered = found.orderBy("cause", "differs", "settled_as")
         return runner.rows(ordered, len(Verdict) * CAUSES_OF_A_CLASS)
 

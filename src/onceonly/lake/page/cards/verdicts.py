@@ -10,7 +10,6 @@ from matplotlib.figure import Figure
 from onceonly.lake.page import plots, words
 from onceonly.lake.page.card import Card
 from onceonly.lake.page.findings import (
-    PAIRS_LISTED,
     Extract,
     Findings,
     Judged,
@@ -23,6 +22,8 @@ from onceonly.lake.reports import reconciliation_days
 from onceonly.lake.verdicts import CLASSES, Standing, VerdictClass
 
 DEFINITION: Final = reconciliation_days.DEFINITION
+PAIRS_TOLD: Final = 40
+"""Pairs with a line of their own; the table has all."""
 PAIRS_ABREAST: Final = 3
 """Columns of the matrix: of more pairs those with most differences, and all others in one."""
 LINES_DRAWN: Final = 12
@@ -90,9 +91,9 @@ def matrix(found: Findings) -> Card:
     whole = _matrix(with_messages, pairs, counts, judged)
     body: tuple[Html, ...] = (_proven(judged), whole)
     if len(pairs) > PAIRS_ABREAST:
-        every = [_pair_line(ends, with_messages, counts) for ends in pairs]
+        every = [_pair_line(ends, with_messages, counts) for ends in pairs[:PAIRS_TOLD]]
         heads = [head("from → to"), *[head(row.verdict, "n") for row in with_messages]]
-        cut = ", those with the most differences first" if len(every) == PAIRS_LISTED else ""
+        cut = ", those with the most differences first" if len(pairs) > PAIRS_TOLD else ""
         title = f"The classes of {words.counted(len(every), 'pair')}{cut}"
         body += (folded(title, table(heads, every, caption=title), kind="behind"),)
     unused = tag("ul", *[_meaning(row) for row in without])
