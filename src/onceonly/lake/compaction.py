@@ -7,6 +7,7 @@ since the last one, not to the history.
 """
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -21,8 +22,6 @@ SMALL_BYTES: Final = 256 << 20
 """A folder of this size is large enough, and is not rewritten any more."""
 KEEP_S: Final = 86_400.0
 """How long a folder is kept after the manifest stops naming it: longer than any job may read it."""
-
-_FOLDS: Final = {"lifecycle": model.merge, "coverage": model.merge_coverage}
 
 
 def compact(
@@ -45,7 +44,7 @@ def compact(
 
 
 def refold(spark: SparkSession, shelf: Shelf) -> Manifest:
-    """Fold all rows of a party again, by the folds of this version."""
+    """Fold coverage of a party again, by the folds of this version."""
     known = manifest.load(shelf)
     rows = runner.folders(spark, "journal", shelf.paths(known, "journal"))
     name = f"refold-{manifest.fresh_name()}"
@@ -66,9 +65,12 @@ def refold(spark: SparkSession, shelf: Shelf) -> Manifest:
 
 
 def _fold(spark: SparkSession, shelf: Shelf, product: str, names: list[str]) -> Manifest:
-    rows = runner.folders(spark, product, [f"{shelf.root}/{name}" for name in names])
-    folded = _FOLDS[product](rows) if product in _FOLDS else rows
-    target = f"{product}/compact-{manifest.fresh_name()}"
+    paths = [f"{shelf.root}/{name}" for name in names]
+    if product == "coverage":
+        folded = model.merge_coverage(runner.folders(spark, product, paths))
+    else:
+        folded = runner.bronze(spark, paths).sortWithinPartitions("event", "seq")
+    target = f"{product}/{_joined(names)}"
     runner.write(folded, f"{shelf.root}/{target}")
     storage.keep([f"{shelf.root}/{target}"])
 
@@ -79,6 +81,12 @@ def _fold(spark: SparkSession, shelf: Shelf, product: str, names: list[str]) -> 
         return found.with_folders(product, names, target, time.time_ns() // 1_000)
 
     return manifest.change(shelf, swap)
+
+
+def _joined(names: Sequence[str]) -> str:
+    """The name of a folder with what is in these."""
+    ranges = [manifest.batches_in(name) or (0, 0) for name in names]
+    return manifest.batch_name(min(low for low, _ in ranges), max(high for _, high in ranges))
 
 
 def _sweep(shelf: Shelf, keep_s: float) -> Manifest:

@@ -8,6 +8,7 @@ Spark.
 """
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
@@ -27,6 +28,8 @@ __all__ = [
     "Range",
     "Retired",
     "Shelf",
+    "batch_name",
+    "batches_in",
     "change",
     "count",
     "fresh_name",
@@ -85,6 +88,8 @@ class Manifest:
 
     batches: int = 0
     """How often rows were taken in."""
+    since: int = 0
+    """The batch that wrote all rows again, since some of before do not count any more."""
     rows: int = 0
     """Rows that are in, each once."""
     ranges: tuple[Range, ...] = ()
@@ -174,6 +179,20 @@ class Manifest:
 def fresh_name() -> str:
     """A folder's name that was never used, so that leftovers of a dead job do no harm."""
     return uuid4().hex[:16]
+
+
+def batch_name(first: int, last: int | None = None) -> str:
+    """A fresh name of a folder with the rows of these batches."""
+    return f"batch-{first:08}-{first if last is None else last:08}-{fresh_name()}"
+
+
+_BATCHES: Final = re.compile(r"/batch-(\d{8,})-(\d{8,})-[0-9a-f]{16}$")
+
+
+def batches_in(folder: str) -> Range | None:
+    """The first and the last batch of which a folder has rows; None where its name is older."""
+    named = _BATCHES.search(folder)
+    return None if named is None else (int(named[1]), int(named[2]))
 
 
 def count(ranges: Iterable[Range]) -> int:
@@ -303,6 +322,7 @@ def _written(manifest: Manifest) -> dict[str, Any]:
     return {
         "version": MANIFEST_VERSION,
         "batches": manifest.batches,
+        "since": manifest.since,
         "rows": manifest.rows,
         "ranges": manifest.ranges,
         "first_fork": manifest.first_fork,
@@ -326,6 +346,7 @@ def _parsed(read: dict[str, Any], name: str) -> Manifest:
         raise LocalError("NewerLake", f"{name} has version {version}, which is not ours")
     return Manifest(
         batches=read["batches"],
+        since=read.get("since", 0),
         rows=read["rows"],
         ranges=tuple((low, high) for low, high in read["ranges"]),
         first_fork=read["first_fork"],

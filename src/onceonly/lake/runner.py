@@ -66,23 +66,21 @@ def partitions(journal_bytes: int) -> int:
     return min(max(_TASKS, journal_bytes // _PARTITION_BYTES), _PARTITIONS_MAX)
 
 
-_FOLDED: Final = {
-    "lifecycle": StructType(
-        [StructField(name, StringType()) for name in schemas.KEY]
-        + [StructField(fold.name, LongType()) for fold in model.FOLDS]
-    ),
-    "coverage": StructType(
-        [StructField(name, StringType()) for name in model.COVERAGE_KEY]
-        + [StructField(fold.name, LongType()) for fold in model.COVERAGE_FOLDS]
-    ),
-}
+LIFECYCLE: Final = StructType(
+    [StructField(name, StringType()) for name in schemas.KEY]
+    + [StructField(fold.name, LongType()) for fold in model.FOLDS]
+)
+"""What `model.merge` gives."""
 _TYPES: Final = {"bigint": LongType, "boolean": BooleanType, "string": StringType}
 _SCHEMAS: Final = {
     "journal": schemas.JOURNAL,
     "segments": StructType(
         [StructField(name, _TYPES[kind]()) for name, kind in segments.TYPES.items()]
     ),
-    **_FOLDED,
+    "coverage": StructType(
+        [StructField(name, StringType()) for name in model.COVERAGE_KEY]
+        + [StructField(fold.name, LongType()) for fold in model.COVERAGE_FOLDS]
+    ),
 }
 
 
@@ -92,14 +90,11 @@ def _as_they_are(rows: DataFrame) -> DataFrame:
 
 OF_ROWS: Final[Mapping[str, Callable[[DataFrame], DataFrame]]] = {
     "journal": _as_they_are,
-    "lifecycle": model.partial,
     "coverage": model.coverage,
 }
 """What is made of journal rows, by product."""
-FOLDED: Final = ("lifecycle", "coverage")
-FOLDS_MARK: Final = sha256(
-    repr([model.RULES, *map(tuple, (*model.FOLDS, *model.COVERAGE_FOLDS))]).encode()
-).hexdigest()[:12]
+FOLDED: Final = ("coverage",)
+FOLDS_MARK: Final = sha256(repr([*map(tuple, model.COVERAGE_FOLDS)]).encode()).hexdigest()[:12]
 """Changes with every fold and rule, so that nothing is merged with what older folds left."""
 
 
@@ -184,7 +179,7 @@ class Holdings:
     """Per party folder: usually one shelf, but several lakes may hold the journal of one party."""
 
     def read(self, product: str) -> DataFrame:
-        """Everything of `journal`, `lifecycle`, `coverage` or `segments`, unmerged.
+        """Everything of `journal`, `coverage` or `segments`, unmerged.
 
         No journal row counts twice, and what was folded by an older version is folded again.
         """
@@ -243,7 +238,7 @@ def wholeness(spark: SparkSession, lakes: Sequence[str]) -> list[Wholeness]:
 
 
 def is_outdated(known: Manifest) -> bool:
-    """Whether lives were folded by other folds than those of this version."""
+    """Whether coverage was folded by other folds than those of this version."""
     return known.rows > 0 and known.folds != FOLDS_MARK
 
 
@@ -292,6 +287,14 @@ def folders(spark: SparkSession, product: str, paths: Sequence[str]) -> DataFram
     if not paths:
         return spark.createDataFrame([], _SCHEMAS[product])
     return spark.read.schema(_SCHEMAS[product]).parquet(*map(storage.literal, paths))
+
+
+def bronze(spark: SparkSession, paths: Sequence[str], *, after: int = -1) -> DataFrame:
+    """The journal rows in these folders with their `schemas.BATCH`: of batches after that one."""
+    if not paths:
+        return spark.createDataFrame([], schemas.BRONZE)
+    rows = spark.read.schema(schemas.BRONZE).parquet(*map(storage.literal, paths))
+    return rows if after < 0 else rows.where(F.coalesce(schemas.BATCH, F.lit(0)) > F.lit(after))
 
 
 def folder(spark: SparkSession, path: str, schema: StructType) -> DataFrame:

@@ -1,7 +1,7 @@
 """Takes a batch of segments into a lake: checks them, compares them with the lake, writes rows.
 
-A batch's rows become three folders of Parquet (journal rows, folded lives, coverage), and what was
-found in its segments goes into the register. All of it counts once the party's manifest names it,
+A batch's rows become two folders of Parquet (journal rows, coverage), and what was found in its
+segments goes into the register. All of it counts once the party's manifest names it,
 at once; a job may die anywhere before that, and nothing has happened.
 
 A segment that cannot be trusted is quarantined: none of its rows count, the manifest names it with
@@ -301,7 +301,7 @@ def _placed(shelf: Shelf, found: Look) -> Look:
 def _write_rows(spark: SparkSession, before: KnownSegments, change: Change) -> WrittenRows:
     if not change.kept and not change.rows_of:
         return WrittenRows("", 0, (), None, {})
-    name = f"batch-{manifest.fresh_name()}"
+    name = manifest.batch_name(before.manifest.batches + 1)
     try:
         return _write_batch(spark, before, change, name)
     except (PySparkException, Py4JError, OSError):
@@ -327,19 +327,35 @@ def _write_batch(
     if change.is_rebuilt or together < known.numbers + written:
         published = runner.folders(spark, "journal", before.shelf.paths(known, "journal"))
         rows = _unseen(rows, published, ranges)
-        runner.write(rows, f"{root}/journal/{name}")
+        runner.write(_as_bronze(rows, before, written), f"{root}/journal/{name}")
         batch = runner.folders(spark, "journal", [f"{root}/journal/{name}"])
         written, fork = batch.count(), _first_fork(batch, published, ranges)
         if not written:
             storage.remove(f"{root}/journal/{name}")
             return WrittenRows("", 0, (), None, {})
     else:
-        runner.write(rows, f"{root}/journal/{name}")
+        runner.write(_as_bronze(rows, before, written), f"{root}/journal/{name}")
         batch = runner.folders(spark, "journal", [f"{root}/journal/{name}"])
-    runner.write(model.partial(batch), f"{root}/lifecycle/{name}")
     runner.write(model.coverage(batch), f"{root}/coverage/{name}")
     storage.keep(f"{root}/{product}/{name}" for product in runner.OF_ROWS)
     return WrittenRows(name, written, manifest.joined(ranges), fork, _unknown(looks))
+
+
+ROWS_PER_FILE: Final = 1_000_000
+"""Of a lake's own copy of a journal, about 60 MB; a batch of fewer rows is one file."""
+
+
+def _as_bronze(rows: DataFrame, before: KnownSegments, number: int) -> DataFrame:
+    """The rows as the lake keeps them: with their batch, and those of one event side by side.
+
+    So whoever asks for rare events reads little of a file, by the statistics that Parquet keeps.
+    """
+    files = 1 + (number - 1) // ROWS_PER_FILE
+    return (
+        rows.withColumn(schemas.BATCH, F.lit(before.manifest.batches + 1).cast("bigint"))
+        .coalesce(files)
+        .sortWithinPartitions("event", "seq")
+    )
 
 
 def _rows(spark: SparkSession, before: KnownSegments, change: Change) -> DataFrame:
@@ -407,6 +423,7 @@ def _published(
     found = _registered(found, entry, now)
     if change.is_rebuilt:
         found = found.without_rows(list(runner.OF_ROWS), now)
+        found = replace(found, since=found.batches + 1)
     if not rows.batch:
         return found
     for product in runner.OF_ROWS:

@@ -80,7 +80,7 @@ def open_case(
         coverage = model.merge_coverage(held.read("coverage")).persist()
         if as_of is None:
             as_of = max(time.time_ns() // 1_000, _end_of_drills(coverage))
-        lifecycle = model.merge(held.read("lifecycle"))
+        lifecycle = model.partial(journal)
         judged = verdicts.verdict(lifecycle, coverage, as_of=as_of, policy=policy)
         return JudgedCase(journal, coverage, judged.persist(), as_of, policy, held.wholeness())
 

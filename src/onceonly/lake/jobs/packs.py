@@ -49,7 +49,7 @@ _VERDICT_SCHEMA: Final = StructType(
 )
 _SCHEMAS: Final = {
     JOURNAL: _JOURNAL_SCHEMA,
-    LIFECYCLE: runner.schema("lifecycle"),
+    LIFECYCLE: runner.LIFECYCLE,
     VERDICTS: _VERDICT_SCHEMA,
 }
 """In the order of `_Held`."""
@@ -176,7 +176,7 @@ def _write_rows(
     )
     out.mkdir(parents=True, exist_ok=True)
     runner.write(contents.with_links(chosen, case.journal, odd), str(out / JOURNAL))
-    runner.write(lives.select(*runner.schema("lifecycle").names), str(out / LIFECYCLE))
+    runner.write(lives.select(*runner.LIFECYCLE.names), str(out / LIFECYCLE))
     runner.write(lives.select(*contents.VERDICT), str(out / VERDICTS))
     lives.unpersist()
 
