@@ -138,7 +138,7 @@ def with_spark(job: Callable[[Any], Any]) -> Any:
     context = click.get_current_context(silent=True)
     verb = (context and context.info_name) or "lake"
     try:
-        with of_spark(verb, jobs.activity.now):
+        with of_spark(verb, jobs.activity.now), jobs.told_why():
             return job(jobs)
     except LocalError as error:
         code = Exit.UNEXPECTED if error.name in jobs.NOT_THE_CALLERS else Exit.USAGE

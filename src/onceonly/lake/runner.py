@@ -6,25 +6,27 @@ Everything that it carries between storage and storage is made by the pure funct
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
 from py4j.protocol import Py4JJavaError
+from pyspark import SparkConf
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 from pyspark.sql.types import BooleanType, DateType, LongType, StringType, StructField, StructType
 
-from onceonly.lake import java, manifest, model, runs, schemas, storage, verdicts
+from onceonly.lake import cut, java, jvm, manifest, model, runs, schemas, storage, verdicts
 from onceonly.lake.formats import TableFormat
-from onceonly.lake.ingest import register, seams, segments
+from onceonly.lake.ingest import neighbours, register, seams, segments
 from onceonly.lake.ingest.intake import url
+from onceonly.lake.ingest.register import KnownSegments
 from onceonly.lake.manifest import Manifest, Quarantined, Shelf
-from onceonly.lake.wholeness import Tail, Wholeness, of_copies
+from onceonly.lake.wholeness import Tail, Wholeness, of_copies, of_cut
 from onceonly.message.errors import LocalError
 
 SETTINGS: Final = {
@@ -155,19 +157,20 @@ def session(
         os.environ["JAVA_HOME"] = str(home)
     # Workers take the `python3` of the PATH otherwise, which need not have our packages.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.appName(app_name)
+    conf = SparkConf().setAppName(app_name)
     is_submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     if master is not None or not is_submitted:
-        builder = builder.master(master or "local[*]")
+        conf.setMaster(master or "local[*]")
     is_local = not is_submitted and (master or "local").startswith("local")
     settings = {**SETTINGS, **(_LOCAL_SETTINGS if is_local else {})}
     if is_local:
         settings |= _tuned(journal_bytes)
     if has_catalog:
-        builder = builder.enableHiveSupport()
-    for key, setting in settings.items():
-        builder = builder.config(key, setting)
-    spark = builder.getOrCreate()
+        conf.set("spark.sql.catalogImplementation", "hive")
+    conf.setAll(list(settings.items()))
+    if not is_submitted:
+        jvm.launch(conf)
+    spark = SparkSession.builder.config(conf=conf).getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     return spark
 
@@ -195,12 +198,22 @@ class Holdings:
     spark: SparkSession
     copies: Mapping[str, Copies]
     """Per party folder: usually one shelf, but several lakes may hold the journal of one party."""
+    until: int | None = None
+    """Journal rows that are later than this do not count, in microseconds UTC; None: all do."""
+
+    def cut(self, until: int) -> "Holdings":
+        """The same without the journal rows that are later than an instant."""
+        return replace(self, until=until)
 
     def read(self, product: str) -> DataFrame:
         """Everything of `journal`, `coverage` or `segments`, unmerged.
 
         No journal row counts twice, and what was folded by an older version is folded again.
         """
+        if self.until is not None and product in OF_ROWS:
+            each = [self._rows(copies) for copies in self.copies.values()]
+            whole = reduce(DataFrame.unionByName, each, folders(self.spark, "journal", []))
+            return OF_ROWS[product](whole)
         paths: list[str] = []
         frames = []
         for copies in self.copies.values():
@@ -222,7 +235,8 @@ class Holdings:
         for shelf, known in self._shelves():
             last = last_batches.get(shelf.root, -1)
             named = {path: manifest.batches_in(path) for path in shelf.paths(known, "journal")}
-            paths = [path for path, one in named.items() if one is None or one[1] > last]
+            # A folder whose name does not tell is of before there were numbers: of batch 0.
+            paths = [path for path, one in named.items() if (one or (0, 0))[1] > last]
             frames.append(bronze(self.spark, paths, after=last).select(*schemas.JOURNAL.names))
         return reduce(DataFrame.unionByName, frames, folders(self.spark, "journal", []))
 
@@ -235,8 +249,28 @@ class Holdings:
         return [one for copies in self.copies.values() for one in copies]
 
     def wholeness(self) -> list[Wholeness]:
-        """Whether each party's journal is whole."""
-        return [
+        """Whether each party's journal is whole; of those that have rows, or had any trouble."""
+        found = self._cut() if self.until is not None else self._whole()
+        return [one for one in found if one.rows or one.breaches or one.set_aside]
+
+    def _cut(self) -> Iterator[Wholeness]:
+        none = folders(self.spark, "journal", []).withColumn(cut.FOLDER, F.lit(""))
+        each = (
+            self._rows(copies).withColumn(cut.FOLDER, F.lit(folder))
+            for folder, copies in self.copies.items()
+        )
+        counted = cut.counted(reduce(DataFrame.unionByName, each, none)).collect()
+        found = {row[cut.FOLDER]: row.asDict() for row in counted}
+        for folder, copies in self.copies.items():
+            known = [one for _, one in copies]
+            if folder in found:
+                yield of_cut(folder, known, found[folder], _contradicted(copies))
+            else:
+                nothing = [replace(one, rows=0, ranges=(), first_fork=None) for one in known]
+                yield of_copies(folder, nothing, {}, _contradicted(copies))
+
+    def _whole(self) -> Iterator[Wholeness]:
+        return (
             of_copies(
                 folder,
                 [known for _, known in copies],
@@ -245,7 +279,15 @@ class Holdings:
                 _tail(copies),
             )
             for folder, copies in self.copies.items()
-        ]
+        )
+
+    def _rows(self, copies: Copies) -> DataFrame:
+        """The journal rows of one party that count, each once."""
+        if _overlap(copies):
+            rows = self._each_once(copies)
+        else:
+            rows = folders(self.spark, "journal", _paths(copies, "journal"))
+        return rows if self.until is None else cut.until(rows, self.until)
 
     def marks(self) -> list[runs.Mark]:
         """How far each lake's copy of each party's journal goes."""
@@ -300,6 +342,10 @@ def _overlap(copies: Copies) -> bool:
 
 
 def _tail(copies: Copies) -> Tail | None:
+    if len(copies) == 1:
+        [(shelf, known)] = copies
+        last = neighbours.tail(KnownSegments(shelf, known, {}))
+        return None if last is None else (last.last_seq, last.tail_hash or "")
     looks = [one for shelf, known in copies for one in register.looks(shelf, known).values()]
     tails = [(one.last_seq, one.tail_hash or "") for one in seams.fit(looks).accepted.values()]
     return max(tails, default=None)
@@ -357,14 +403,23 @@ def schema(product: str) -> StructType:
     return _SCHEMAS[product]
 
 
+_BARE: Final = {
+    "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+    "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    "fs.file.impl.disable.cache": "true",
+}
+"""No `_SUCCESS`, since a manifest says what counts, and no `.crc`: Parquet has checksums of its
+own. They would be three of every four files of a small batch."""
+
+
 def write(frame: DataFrame, path: str) -> None:
-    """Replace the folder at `path` by the frame, as zstd Parquet."""
-    frame.write.mode("overwrite").parquet(path)
+    """Replace the folder at `path` by the frame, as zstd Parquet and nothing else."""
+    frame.write.mode("overwrite").options(**_BARE).parquet(path)
 
 
 def write_by(frame: DataFrame, path: str, column: str) -> None:
     """Write the frame to `path` with a folder for each value of a column, which moves there."""
-    frame.write.partitionBy(column).mode("overwrite").parquet(path)
+    frame.write.partitionBy(column).mode("overwrite").options(**_BARE).parquet(path)
 
 
 def require(spark: SparkSession, wanted: TableFormat) -> None:
@@ -387,7 +442,7 @@ def write_table(frame: DataFrame, place: str, wanted: TableFormat) -> None:
     elif wanted is TableFormat.DELTA:
         frame.write.format(wanted).mode("overwrite").option("overwriteSchema", "true").save(place)
     else:
-        write(frame, place)
+        frame.write.mode("overwrite").parquet(place)
 
 
 def version(spark: SparkSession, place: str, wanted: TableFormat) -> int | None:

@@ -20,6 +20,7 @@ from journals import DAWN, HEALTHY, MUCH_LATER, PLANTS, SECOND, plant, publish, 
 from onceonly.lake import jobs, manifest, model, runner, verdicts
 from onceonly.lake.gold import days, placing, refreshing
 from onceonly.lake.gold.days import BY_DAY
+from onceonly.lake.jobs import ingestion
 from onceonly.lake.jobs.case import open_case
 from onceonly.lake.verdicts import Policy
 from onceonly.message.event import Event
@@ -191,6 +192,25 @@ def test_lakes_that_share_a_journal_are_judged_without_gold(spark: SparkSession,
     assert is_equal(spark, lakes[:1], MUCH_LATER)
     [shelf] = manifest.shelves(lakes[:1])
     assert set(days.load(days.place(lakes[:1])).included) == {shelf.folder}
+
+
+def test_an_ingest_of_much_leaves_nothing_to_fold(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """A back-fill is folded when it comes; what comes day by day is left to the run."""
+    there, _ = exchanges(11)
+    lake = str(tmp_path)
+    publish(tmp_path, there.sender, last=100)
+    jobs.ingest(lake)
+    assert not days.load(days.place([lake])).days
+    monkeypatch.setattr(ingestion, "ROWS_TO_FOLD", 150)
+    publish(tmp_path, there.sender, first=101)
+    jobs.ingest(lake)
+    [included] = days.load(days.place([lake])).included.values()
+    assert (included.rows, included.batch) == (len(there.sender.records), 2)
+    held = runner.holdings(spark, [lake])
+    assert refreshing.pending([lake], held) == (0, POLICY)
+    assert is_equal(spark, [lake], MUCH_LATER)
 
 
 def test_keys_with_one_hash_are_kept_under_one_day(spark: SparkSession):

@@ -1,7 +1,7 @@
 """What gold holds: by day the folder of its lives, and which batches of which journal are in them.
 
 One small file per set of lakes that are judged together, replaced by a rename: readers see the days
-of before or those of after, never a mixture. Knows names, and no Spark.
+of before or those of after, never a mixture. Knows names, and starts nothing.
 
 A life stays under the UTC day under which it was first published, whatever earlier or later rows of
 it come; so a day is written again only if some row of one of its messages came. The index tells the
@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple
 from onceonly.lake import manifest, storage
 from onceonly.lake.manifest import Retired, Shelf
 from onceonly.lake.storage import lake_url
+from onceonly.lake.verdicts import Policy
 
 FOLDER: Final = "gold"
 LIVES, INDEX, STAGING = "lives", "index", "staging"
@@ -51,6 +52,7 @@ class Included(NamedTuple):
 
     lineage: str
     batch: int
+    rows: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,8 @@ class Gold:
     days: Mapping[str, Day] = field(default_factory=dict)
     """By UTC day, as in `2026-11-25`."""
     index: tuple[str, ...] = ()
+    policy: Policy = field(default_factory=Policy)
+    """By which it was judged last."""
     retired: tuple[Retired, ...] = ()
 
     @property
@@ -128,6 +132,7 @@ def publish(where: str, gold: Gold) -> None:
         "included": gold.included,
         "days": gold.days,
         "index": gold.index,
+        "policy": gold.policy,
         "retired": gold.retired,
     }
     storage.replace_bytes(f"{where}/{_FILE}", json.dumps(said, indent=1).encode())
@@ -141,6 +146,7 @@ def _parsed(read: dict[str, Any]) -> Gold:
         included={name: Included(*one) for name, one in read["included"].items()},
         days={name: Day(*one) for name, one in read["days"].items()},
         index=tuple(read["index"]),
+        policy=Policy(*read["policy"]),
         retired=tuple(Retired(*one) for one in read["retired"]),
     )
 

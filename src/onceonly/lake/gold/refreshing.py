@@ -37,7 +37,7 @@ def _mark(*modules: str) -> str:
     return sha256(b"\0".join(texts)).hexdigest()[:12]
 
 
-FOLDS_MARK: Final = _mark("model", "marks", "expressions", "schemas")
+FOLDS_MARK: Final = _mark("model", "header_terms", "marks", "expressions", "schemas")
 RULES_MARK: Final = _mark("verdicts", "marks", "expressions")
 
 
@@ -88,10 +88,11 @@ def refresh(asked: Refresh) -> DataFrame:
     """
     known = days.load(asked.where)
     now = time.time_ns() // 1_000
-    included = _included(asked)
+    included = _included(asked.lakes, asked.held)
     if known.folds != FOLDS_MARK or _is_behind(known.included, included):
         known = known.all_retired(now)
-    before = known = replace(known, folds=FOLDS_MARK)
+    before = known
+    known = replace(known, folds=FOLDS_MARK, policy=asked.policy)
     basis = asked.basis
     if known.included != included:
         known = _fold(asked, known, basis, now)
@@ -109,10 +110,17 @@ def lives(spark: SparkSession, where: str, gold: Gold) -> DataFrame:
     return _read(spark, where, gold.folders).drop(BY_DAY)
 
 
-def _included(asked: Refresh) -> dict[str, Included]:
+def pending(lakes: Sequence[str], held: Holdings) -> tuple[int, Policy]:
+    """How many rows gold of these lakes has not folded yet, and by which policy it was judged."""
+    known = days.load(days.place(lakes))
+    there = sum(one.rows for one in _included(lakes, held).values())
+    return there - sum(one.rows for one in known.included.values()), known.policy
+
+
+def _included(lakes: Sequence[str], held: Holdings) -> dict[str, Included]:
     return {
-        days.journal_name(asked.lakes, shelf): Included(known.lineage, known.batches)
-        for copies in asked.held.copies.values()
+        days.journal_name(lakes, shelf): Included(known.lineage, known.batches, known.rows)
+        for copies in held.copies.values()
         for shelf, known in copies
         if known.rows
     }

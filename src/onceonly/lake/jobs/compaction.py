@@ -1,6 +1,7 @@
 """`compact`: merges the small folders of many batches, and removes those that nobody reads."""
 
 from onceonly.lake import compaction, lease, manifest, runs
+from onceonly.lake.jobs import prerequisites
 from onceonly.lake.jobs.ingestion import IngestSummary
 from onceonly.lake.jobs.session import Lakes, directories, start
 from onceonly.message.errors import LocalError
@@ -14,10 +15,14 @@ def compact(
     Folders that were replaced more than `keep_s` seconds ago are removed, and so are tables of
     former runs: no job may still run that began to read them before that.
 
-    Raises `LocalError` (NoLake, NoJava).
+    Raises `LocalError` (NoLake, NewerLake, BadManifest, NoJava), `OSError` for a lake that cannot
+    be written.
     """
-    spark = start(lake, master)
     found = manifest.shelves(directories(lake))
+    for shelf in found:
+        manifest.load(shelf)
+    prerequisites.require_places(shelf.root for shelf in found)
+    spark = start(lake, master)
     done = IngestSummary(
         {
             f"{shelf.lake}/{shelf.folder}": compaction.compact(spark, shelf, keep_s=keep_s)

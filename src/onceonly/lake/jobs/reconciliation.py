@@ -114,9 +114,10 @@ def reconcile(  # noqa: PLR0913 - because each is one choice of its caller's
     With `out` the ledger goes into that folder: alone, and the lake stays as it is, where no other
     table is asked for; else as a copy.
 
-    Raises `LocalError` before anything is written: NoLake, NothingIngested, NoJava, UnknownTable,
-    NoTableFormat, LakeBusy; BadTarget for an `out` beside a catalog, or a `register` without a run;
-    NotEmpty where others' files or views would be replaced.
+    Raises before anything is written, and all that needs no Spark before that starts: `LocalError`
+    NoLake, NothingIngested, NotMicroseconds, UnknownTable, LakeBusy; BadTarget for an `out` beside
+    a catalog, or a `register` without a run; NotEmpty where others' files or views would be
+    replaced; `OSError` for a place that cannot be written; `LocalError` NoJava, NoTableFormat.
     """
     lakes = directories(lake)
     wanted = [name for name in (NAMES if tables is None else tables) if name != LEDGER]
@@ -126,7 +127,10 @@ def reconcile(  # noqa: PLR0913 - because each is one choice of its caller's
         registration.require_name(register)
         if is_alone:
             raise LocalError("BadTarget", "a ledger in a folder of its own (--out) is of no run")
+    prerequisites.require_instant(as_of)
     _require(lakes, apart, wanted, target)
+    if report_to is not None:
+        prerequisites.require_file(report_to)
     with nullcontext() if is_alone else lease.tabling(lakes[0]):
         spark = start(lake, master, has_catalog=register is not None)
         runner.require(spark, target.table_format)
@@ -175,6 +179,8 @@ def _require(
         if target.table_format is TableFormat.PLAIN:
             prerequisites.require_no_delta_table(apart)
     prerequisites.require_ingested(lakes)
+    if apart is not None:
+        prerequisites.require_places([apart])
     if apart is None or tables:
         ownership.require_own_places(lakes[0], [LEDGER, *tables], target)
         runs.require_known(lakes[0])
