@@ -6,26 +6,27 @@ Everything that it carries between storage and storage is made by the pure funct
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
 from py4j.protocol import Py4JJavaError
+from pyspark import SparkConf
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 from pyspark.sql.types import BooleanType, DateType, LongType, StringType, StructField, StructType
 
-from onceonly.lake import java, manifest, model, schemas, storage, verdicts
+from onceonly.lake import cut, java, jvm, manifest, model, runs, schemas, storage, verdicts
 from onceonly.lake.formats import TableFormat
 from onceonly.lake.ingest import neighbours, register, seams, segments
 from onceonly.lake.ingest.intake import url
 from onceonly.lake.ingest.register import KnownSegments
 from onceonly.lake.manifest import Manifest, Quarantined, Shelf
-from onceonly.lake.wholeness import Tail, Wholeness, of_copies
+from onceonly.lake.wholeness import Tail, Wholeness, of_copies, of_cut
 from onceonly.message.errors import LocalError
 
 SETTINGS: Final = {
@@ -135,11 +136,18 @@ TINY: Final = {
 }
 
 
-def session(master: str | None, app_name: str, *, journal_bytes: int | None = None) -> SparkSession:
+def session(
+    master: str | None,
+    app_name: str,
+    *,
+    journal_bytes: int | None = None,
+    has_catalog: bool = False,
+) -> SparkSession:
     """The Spark session: the running one, or a new one.
 
     `master` is passed on as given. None means what spark-submit was told, or `local[*]`.
-    `journal_bytes`, where known, tunes a new local session for little or much.
+    `journal_bytes`, where known, tunes a new local session for little or much. With `has_catalog`
+    a new one has a catalog that stays when it ends: Hive's, as Spark is configured for it.
     """
     running = SparkSession.getActiveSession()
     if running is not None:
@@ -149,17 +157,20 @@ def session(master: str | None, app_name: str, *, journal_bytes: int | None = No
         os.environ["JAVA_HOME"] = str(home)
     # Workers take the `python3` of the PATH otherwise, which need not have our packages.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.appName(app_name)
+    conf = SparkConf().setAppName(app_name)
     is_submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     if master is not None or not is_submitted:
-        builder = builder.master(master or "local[*]")
+        conf.setMaster(master or "local[*]")
     is_local = not is_submitted and (master or "local").startswith("local")
     settings = {**SETTINGS, **(_LOCAL_SETTINGS if is_local else {})}
     if is_local:
         settings |= _tuned(journal_bytes)
-    for key, setting in settings.items():
-        builder = builder.config(key, setting)
-    spark = builder.getOrCreate()
+    if has_catalog:
+        conf.set("spark.sql.catalogImplementation", "hive")
+    conf.setAll(list(settings.items()))
+    if not is_submitted:
+        jvm.launch(conf)
+    spark = SparkSession.builder.config(conf=conf).getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     return spark
 
@@ -187,12 +198,22 @@ class Holdings:
     spark: SparkSession
     copies: Mapping[str, Copies]
     """Per party folder: usually one shelf, but several lakes may hold the journal of one party."""
+    until: int | None = None
+    """Journal rows that are later than this do not count, in microseconds UTC; None: all do."""
+
+    def cut(self, until: int) -> "Holdings":
+        """The same without the journal rows that are later than an instant."""
+        return replace(self, until=until)
 
     def read(self, product: str) -> DataFrame:
         """Everything of `journal`, `coverage` or `segments`, unmerged.
 
         No journal row counts twice, and what was folded by an older version is folded again.
         """
+        if self.until is not None and product in OF_ROWS:
+            each = [self._rows(copies) for copies in self.copies.values()]
+            whole = reduce(DataFrame.unionByName, each, folders(self.spark, "journal", []))
+            return OF_ROWS[product](whole)
         paths: list[str] = []
         frames = []
         for copies in self.copies.values():
@@ -228,8 +249,28 @@ class Holdings:
         return [one for copies in self.copies.values() for one in copies]
 
     def wholeness(self) -> list[Wholeness]:
-        """Whether each party's journal is whole."""
-        return [
+        """Whether each party's journal is whole; of those that have rows, or had any trouble."""
+        found = self._cut() if self.until is not None else self._whole()
+        return [one for one in found if one.rows or one.breaches or one.set_aside]
+
+    def _cut(self) -> Iterator[Wholeness]:
+        none = folders(self.spark, "journal", []).withColumn(cut.FOLDER, F.lit(""))
+        each = (
+            self._rows(copies).withColumn(cut.FOLDER, F.lit(folder))
+            for folder, copies in self.copies.items()
+        )
+        counted = cut.counted(reduce(DataFrame.unionByName, each, none)).collect()
+        found = {row[cut.FOLDER]: row.asDict() for row in counted}
+        for folder, copies in self.copies.items():
+            known = [one for _, one in copies]
+            if folder in found:
+                yield of_cut(folder, known, found[folder], _contradicted(copies))
+            else:
+                nothing = [replace(one, rows=0, ranges=(), first_fork=None) for one in known]
+                yield of_copies(folder, nothing, {}, _contradicted(copies))
+
+    def _whole(self) -> Iterator[Wholeness]:
+        return (
             of_copies(
                 folder,
                 [known for _, known in copies],
@@ -238,6 +279,22 @@ class Holdings:
                 _tail(copies),
             )
             for folder, copies in self.copies.items()
+        )
+
+    def _rows(self, copies: Copies) -> DataFrame:
+        """The journal rows of one party that count, each once."""
+        if _overlap(copies):
+            rows = self._each_once(copies)
+        else:
+            rows = folders(self.spark, "journal", _paths(copies, "journal"))
+        return rows if self.until is None else cut.until(rows, self.until)
+
+    def marks(self) -> list[runs.Mark]:
+        """How far each lake's copy of each party's journal goes."""
+        return [
+            runs.mark(shelf.lake, shelf.folder, known, _tail([(shelf, known)]))
+            for copies in self.copies.values()
+            for shelf, known in copies
         ]
 
     def _each_once(self, copies: Copies) -> DataFrame:
@@ -386,6 +443,54 @@ def write_table(frame: DataFrame, place: str, wanted: TableFormat) -> None:
         frame.write.format(wanted).mode("overwrite").option("overwriteSchema", "true").save(place)
     else:
         frame.write.mode("overwrite").parquet(place)
+
+
+def version(spark: SparkSession, place: str, wanted: TableFormat) -> int | None:
+    """The version that was just written to `place`; None for plain, which has no versions.
+
+    Delta's number of a version, Iceberg's id of a snapshot.
+    """
+    if wanted is TableFormat.DELTA:
+        [last] = spark.sql(f"DESCRIBE HISTORY delta.{quoted(place)} LIMIT 1").collect()
+        return int(last["version"])
+    if wanted is TableFormat.ICEBERG:
+        main = spark.table(f"{place}.refs").where(F.col("name") == F.lit("main"))
+        return next((int(row["snapshot_id"]) for row in main.collect()), None)
+    return None
+
+
+def relation(run: runs.Run, table: runs.Written) -> str:
+    """A table of a run as SQL names it, just these folders or this version.
+
+    Raises `LocalError` (NoTable) where its folders are gone.
+    """
+    columns = ", ".join(quoted(name) for name, _ in table.columns)
+    if table.table_format is TableFormat.PLAIN:
+        places = [storage.literal(path) for path in run.paths(table.name)]
+        sources = [f"parquet.{quoted(path)}" for path in places]
+    else:
+        is_delta = table.table_format is TableFormat.DELTA
+        source = f"delta.{quoted(f'{run.lake}/{table.place}')}" if is_delta else table.place
+        at = "" if table.version is None else f" VERSION AS OF {table.version}"
+        sources = [f"{source}{at}"]
+    return " UNION ALL ".join(
+        f"SELECT {columns} FROM {source}"  # noqa: S608 - because every name is quoted or the caller's
+        for source in sources
+    )
+
+
+def table(spark: SparkSession, run: runs.Run, name: str) -> DataFrame:
+    """The rows of a run's table. Raises `LocalError` (NoTable)."""
+    found = run.table(name)
+    if found.table_format is not TableFormat.PLAIN:
+        return spark.sql(relation(run, found))
+    declared = ", ".join(f"{quoted(column)} {kind}" for column, kind in found.columns)
+    return spark.read.schema(declared).parquet(*map(storage.literal, run.paths(name)))
+
+
+def quoted(name: str) -> str:
+    """A name as SQL takes it, whatever is in it."""
+    return "`" + name.replace("`", "``") + "`"
 
 
 def rows(frame: DataFrame, limit: int) -> list[dict[str, Any]]:
