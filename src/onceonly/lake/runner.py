@@ -6,6 +6,7 @@ Everything that it carries between storage and storage is made by the pure funct
 
 import os
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -20,7 +21,18 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 from pyspark.sql.types import BooleanType, DateType, LongType, StringType, StructField, StructType
 
-from onceonly.lake import cut, java, jvm, manifest, model, runs, schemas, storage, verdicts
+from onceonly.lake import (
+    cut,
+    header_terms,
+    java,
+    jvm,
+    manifest,
+    model,
+    runs,
+    schemas,
+    storage,
+    verdicts,
+)
 from onceonly.lake.formats import TableFormat
 from onceonly.lake.ingest import neighbours, register, seams, segments
 from onceonly.lake.ingest.intake import url
@@ -78,10 +90,17 @@ JUDGED: Final = StructType(
         *LIFECYCLE.fields,
         StructField("published_on", DateType()),
         StructField("is_two_sided", BooleanType()),
-        *[StructField(name, StringType()) for name in verdicts.WORDS],
+        *[StructField(name, StringType()) for name in (*verdicts.WORDS, *header_terms.COLUMNS)],
     ]
 )
-"""What `verdicts.verdict` gives of lives that are kept by day."""
+"""What `verdicts.verdict` gives of lives `model.with_terms` that are kept by day."""
+TERMS: Final = StructType(
+    [
+        StructField(header_terms.NUMBER, LongType()),
+        *[StructField(name, StringType()) for name in header_terms.COLUMNS],
+    ]
+)
+"""What `model.terms` gives."""
 _TYPES: Final = {"bigint": LongType, "boolean": BooleanType, "string": StringType}
 _SCHEMAS: Final = {
     "journal": schemas.JOURNAL,
@@ -231,14 +250,19 @@ class Holdings:
 
         Only of lakes of which no two hold the same rows (`is_one_copy`).
         """
-        frames = []
+        # A frame for each party would be a plan that grows with the parties: what needs no filter,
+        # or the same one, is read together.
+        paths: defaultdict[int, list[str]] = defaultdict(list)
         for shelf, known in self._shelves():
             last = last_batches.get(shelf.root, -1)
-            named = {path: manifest.batches_in(path) for path in shelf.paths(known, "journal")}
-            # A folder whose name does not tell is of before there were numbers: of batch 0.
-            paths = [path for path, one in named.items() if (one or (0, 0))[1] > last]
-            frames.append(bronze(self.spark, paths, after=last).select(*schemas.JOURNAL.names))
-        return reduce(DataFrame.unionByName, frames, folders(self.spark, "journal", []))
+            for path in shelf.paths(known, "journal"):
+                # A folder whose name does not tell is of before there were numbers: of batch 0.
+                first_in, last_in = manifest.batches_in(path) or (0, 0)
+                if last_in > last:
+                    paths[last if first_in <= last else -1].append(path)
+        frames = [bronze(self.spark, some, after=last) for last, some in paths.items()]
+        whole = reduce(DataFrame.unionByName, frames, bronze(self.spark, []))
+        return whole.select(*schemas.JOURNAL.names)
 
     @property
     def is_one_copy(self) -> bool:
