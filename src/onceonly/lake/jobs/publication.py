@@ -58,6 +58,8 @@ def publish(case: JudgedCase, judged: Judged, lakes: Sequence[str], tables: list
         policy=case.policy._asdict(),
         lakes=urls,
         marks=tuple(case.marks),
+        until=case.until,
+        wholeness=tuple(case.wholeness),
         verdicts=judged.verdicts,
         differences=judged.differences,
         broken=tuple(line.name for line in judged.broken),
