@@ -173,7 +173,7 @@ _COMMANDS: Final = {
     "NothingIngested": ("the lake has no journals yet", "`onceonly lake ingest` first"),
     "OlderLake": (
         "an older onceonly wrote this lake, and it was not brought up to date yet",
-        "`onceonly lake ingest` into it once: the journals are kept, the rest is made again",
+        "as the line says: `onceonly lake take-over` it; or, from long ago, ingest into it once",
     ),
     "OtherSource": (
         "the checkpoint is of a query that reads something else (inbox or journal)",

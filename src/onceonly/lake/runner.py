@@ -22,8 +22,9 @@ from pyspark.sql.types import BooleanType, DateType, LongType, StringType, Struc
 
 from onceonly.lake import cut, java, jvm, manifest, model, runs, schemas, storage, verdicts
 from onceonly.lake.formats import TableFormat
-from onceonly.lake.ingest import register, seams, segments
+from onceonly.lake.ingest import neighbours, register, seams, segments
 from onceonly.lake.ingest.intake import url
+from onceonly.lake.ingest.register import KnownSegments
 from onceonly.lake.manifest import Manifest, Quarantined, Shelf
 from onceonly.lake.wholeness import Tail, Wholeness, of_copies, of_cut
 from onceonly.message.errors import LocalError
@@ -278,7 +279,8 @@ class Holdings:
         for shelf, known in self._shelves():
             last = last_batches.get(shelf.root, -1)
             named = {path: manifest.batches_in(path) for path in shelf.paths(known, "journal")}
-            paths = [path for path, one in named.items() if one is None or one[1] > last]
+            # A folder whose name does not tell is of before there were numbers: of batch 0.
+            paths = [path for path, one in named.items() if (one or (0, 0))[1] > last]
             frames.append(bronze(self.spark, paths, after=last).select(*schemas.JOURNAL.names))
         return reduce(DataFrame.unionByName, frames, folders(self.spark, "journal", []))
 
@@ -397,6 +399,10 @@ def _overlap(copies: Copies) -> bool:
 
 
 def _tail(copies: Copies) -> Tail | None:
+    if len(copies) == 1:
+        [(shelf, known)] = copies
+        last = neighbours.tail(KnownSegments(shelf, known, {}))
+        return None if last is None else (last.last_seq, last.tail_hash or "")
     looks = [one for shelf, known in copies for one in register.looks(shelf, known).values()]
     tails = [(one.last_seq, one.tail_hash or "") for one in seams.fit(looks).accepted.values()]
     return max(tails, default=None)
@@ -454,14 +460,23 @@ def schema(product: str) -> StructType:
     return _SCHEMAS[product]
 
 
+_BARE: Final = {
+    "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+    "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    "fs.file.impl.disable.cache": "true",
+}
+"""No `_SUCCESS`, since a manifest says what counts, and no `.crc`: Parquet has checksums of its
+own. They would be three of every four files of a small batch."""
+
+
 def write(frame: DataFrame, path: str) -> None:
-    """Replace the folder at `path` by the frame, as zstd Parquet."""
-    frame.write.mode("overwrite").parquet(path)
+    """Replace the folder at `path` by the frame, as zstd Parquet and nothing else."""
+    frame.write.mode("overwrite").options(**_BARE).parquet(path)
 
 
 def write_by(frame: DataFrame, path: str, column: str) -> None:
     """Write the frame to `path` with a folder for each value of a column, which moves there."""
-    frame.write.partitionBy(column).mode("overwrite").parquet(path)
+    frame.write.partitionBy(column).mode("overwrite").options(**_BARE).parquet(path)
 
 
 def require(spark: SparkSession, wanted: TableFormat) -> None:
@@ -484,7 +499,7 @@ def write_table(frame: DataFrame, place: str, wanted: TableFormat) -> None:
     elif wanted is TableFormat.DELTA:
         frame.write.format(wanted).mode("overwrite").option("overwriteSchema", "true").save(place)
     else:
-        write(frame, place)
+        frame.write.mode("overwrite").parquet(place)
 
 
 def version(spark: SparkSession, place: str, wanted: TableFormat) -> int | None:

@@ -37,7 +37,7 @@ def _mark(*modules: str) -> str:
     return sha256(b"\0".join(texts)).hexdigest()[:12]
 
 
-FOLDS_MARK: Final = _mark("model", "marks", "expressions", "schemas")
+FOLDS_MARK: Final = _mark("model", "header_terms", "marks", "expressions", "schemas")
 RULES_MARK: Final = _mark("verdicts", "marks", "expressions")
 
 

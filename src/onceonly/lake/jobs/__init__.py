@@ -18,6 +18,7 @@ from onceonly.lake.jobs.reconciliation import ReconcileSummary, reconcile
 from onceonly.lake.jobs.registration import register
 from onceonly.lake.jobs.script import main
 from onceonly.lake.jobs.session import APP_NAME, NOT_THE_CALLERS, Lakes
+from onceonly.lake.jobs.taking_over import TakeOverSummary, take_over
 from onceonly.lake.jvm import told_why
 from onceonly.lake.packs.contents import PackScope
 from onceonly.lake.reports.sla import SlaTarget
@@ -38,6 +39,7 @@ __all__ = [
     "ReconcileSummary",
     "Signing",
     "SlaTarget",
+    "TakeOverSummary",
     "TodaysTerms",
     "Verification",
     "activity",
@@ -54,6 +56,7 @@ __all__ = [
     "runs",
     "table",
     "tables",
+    "take_over",
     "target",
     "told_why",
     "verify",

@@ -99,6 +99,7 @@ def open_case(
         else:
             lives = model.partial(journal)
             judged = verdicts.verdict(lives, coverage, as_of=as_of, policy=policy).persist()
+        judged = model.with_terms(judged, model.terms(journal).persist())
         whole: Sequence[Wholeness]
         if evidence is None:
             whole = held.wholeness()
@@ -160,9 +161,11 @@ def judge(case: JudgedCase) -> Judged:
     whole = case.wholeness
     spark = case.judged.sparkSession
     with activity.step(spark, "verdicts"):
-        totals = runner.rows(reconciliation.totals(case.judged), len(Verdict))
-        matrix = reconciliation.matrix(case.judged, PAIRS_LISTED)
+        counts = reconciliation.counts(case.judged).persist()
+        totals = runner.rows(reconciliation.totals(counts), len(Verdict))
+        matrix = reconciliation.matrix(counts, PAIRS_LISTED)
         pairs = runner.rows(matrix, PAIRS_LISTED * len(Verdict))
+        counts.unpersist()
     with activity.step(spark, "once-and-only-once sheet"):
         sheet = (*_sheet(case), _chain(whole, _told_by_others(case)))
     return Judged(
@@ -179,7 +182,8 @@ def judge(case: JudgedCase) -> Judged:
 
 def _sheet(case: JudgedCase) -> list[InvariantResult]:
     tried = invariants.breaches(case.judged, as_of=case.as_of, policy=case.policy)
-    found = {row["name"]: row for row in runner.rows(invariants.sheet(tried), ROWS_MAX)}
+    sheet = invariants.sheet(invariants.tallies(tried))
+    found = {row["name"]: row for row in runner.rows(sheet, ROWS_MAX)}
     untried = {"messages": 0, "breaches": 0, "examples": []}
     lines = [(line, found.get(line.name, untried)) for line in invariants.INVARIANTS]
     return [

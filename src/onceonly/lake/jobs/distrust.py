@@ -31,6 +31,6 @@ def distrust(lake: str, segment: str, *, reason: str, master: str | None = None)
 
 def _shelf_of(lake: str, segment: str) -> Shelf:
     for shelf in manifest.shelves([lake]):
-        if segment in register.read(shelf).looks:
+        if register.named(register.known(shelf), [segment]):
             return shelf
     raise LocalError("NotCounted", f"no row of {segment} counts in {lake}")

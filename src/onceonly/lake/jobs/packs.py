@@ -211,7 +211,8 @@ def _judged(
 def _count(rows: DataFrame, judged: DataFrame, as_of: int, policy: Policy) -> Counts:
     by_journal = rows.groupBy("party").count()
     by_verdict = judged.groupBy("verdict").count()
-    sheet = invariants.sheet(invariants.breaches(judged, as_of=as_of, policy=policy))
+    tried = invariants.breaches(judged, as_of=as_of, policy=policy)
+    sheet = invariants.sheet(invariants.tallies(tried))
     broken = {row["name"]: row["breaches"] for row in runner.rows(sheet, ROWS_MAX)}
     verdicts = {verdict.value: 0 for verdict in Verdict}
     return Counts(

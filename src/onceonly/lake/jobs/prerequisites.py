@@ -13,7 +13,7 @@ from onceonly.journal.segment import JOURNAL_FOLDER
 from onceonly.lake import manifest, storage
 from onceonly.lake.gold import days
 from onceonly.lake.ingest import mirror, register
-from onceonly.lake.ingest.intake import Intake, changed
+from onceonly.lake.ingest.intake import Intake
 from onceonly.lake.ingest.segments import AT_MAX
 from onceonly.lake.manifest import INGESTED_FOLDER, Shelf, shelves
 from onceonly.lake.runs import RUNS_FOLDER
@@ -104,7 +104,8 @@ def not_ingested(lakes: Sequence[str]) -> list[str]:
     lines = []
     for shelf in shelves(lakes, within=JOURNAL_FOLDER):
         intake = Intake(shelf, shelf.journal)
-        fresh = changed(storage.listed(intake.journal), register.read(shelf).seen(intake.prefix))
+        held, listed = register.known(shelf), storage.each_listed(intake.journal)
+        fresh = register.unseen(held, intake.prefix, listed)
         if fresh:
             lines.append(f"not ingested yet: {len(fresh)} segments in {shelf.journal}")
     return lines

@@ -24,6 +24,7 @@ from onceonly.lake.jobs.page import report
 from onceonly.lake.jobs.reconciliation import reconcile
 from onceonly.lake.jobs.registration import DATABASE
 from onceonly.lake.jobs.session import NOT_THE_CALLERS
+from onceonly.lake.jobs.taking_over import take_over
 from onceonly.lake.jvm import told_why
 from onceonly.lake.verdicts import Policy
 from onceonly.message.errors import LocalError, OnceonlyError
@@ -40,7 +41,7 @@ _HOUR_US: Final = 60 * _MINUTE_US
 def main(arguments: Sequence[str] | None = None) -> int:
     """The jobs as a script; the result is one JSON object on stdout."""
     parser = argparse.ArgumentParser(prog="python -m onceonly.lake.jobs", description=__doc__)
-    parser.add_argument("job", choices=("ingest", "compact", "reconcile", "report"))
+    parser.add_argument("job", choices=("ingest", "compact", "take-over", "reconcile", "report"))
     parser.add_argument("--lake", action="append", required=True, help="may be given repeatedly")
     parser.add_argument("--into", help="lake that the segments are ingested into")
     parser.add_argument("--master", help="given to Spark as it is")
@@ -88,6 +89,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(given: argparse.Namespace) -> tuple[int, dict[str, Any]]:
+    if given.job == "take-over":
+        lakes = [take_over(lake, master=given.master, tell=_tell) for lake in given.lake]
+        return 0, {
+            "taken_over": {
+                name: one._asdict() for lake in lakes for name, one in lake.parties.items()
+            },
+            "tables_removed": [name for lake in lakes for name in lake.tables],
+        }
     if given.job in ("ingest", "compact"):
         done = (
             ingest(
