@@ -130,6 +130,10 @@ _COMMANDS: Final = {
         "a key cannot sign: too weak, of another kind, or not that of its certificate",
         "the text says which; name a key and the certificate that was made for it",
     ),
+    "EvidenceGone": (
+        "rows that a former run judged are not in the lake any more",
+        "restore the lake as it was; what the run wrote is still as it was judged then",
+    ),
     "LakeBusy": (
         "another ingest, or another run that writes tables, works on this lake",
         "wait until it ends; then try again",

@@ -60,6 +60,8 @@ def publish(
         policy=case.policy._asdict(),
         lakes=urls,
         marks=tuple(case.marks),
+        until=case.until,
+        wholeness=tuple(case.wholeness),
         verdicts=judged.verdicts,
         differences=judged.differences,
         broken=tuple(line.name for line in judged.broken),
