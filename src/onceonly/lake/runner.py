@@ -19,11 +19,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 from pyspark.sql.types import BooleanType, LongType, StringType, StructField, StructType
 
-from onceonly.lake import java, manifest, model, schemas, storage
+from onceonly.lake import java, manifest, model, schemas, storage, versions
 from onceonly.lake.formats import TableFormat
 from onceonly.lake.ingest import register, seams, segments
 from onceonly.lake.ingest.intake import url
 from onceonly.lake.manifest import Manifest, Quarantined, Shelf
+from onceonly.lake.versions import Days
 from onceonly.lake.wholeness import Tail, Wholeness, of_copies
 from onceonly.message.errors import LocalError
 
@@ -325,14 +326,26 @@ def require(spark: SparkSession, wanted: TableFormat) -> None:
             raise LocalError("NoTableFormat", text) from error
 
 
-def write_table(frame: DataFrame, place: str, wanted: TableFormat) -> None:
-    """Replace the table at `place` by the frame, columns and all."""
-    if wanted is TableFormat.ICEBERG:
-        frame.writeTo(place).using(wanted).createOrReplace()
-    elif wanted is TableFormat.DELTA:
-        frame.write.format(wanted).mode("overwrite").option("overwriteSchema", "true").save(place)
-    else:
+def write_table(
+    frame: DataFrame, place: str, wanted: TableFormat, days: Days | None = None
+) -> int | None:
+    """Replace the table at `place` by the frame, columns and all; the version that holds it.
+
+    A plain table has no versions. What `days` means, and what is refused: `versions.write`.
+    """
+    if wanted is TableFormat.PLAIN:
         write(frame, place)
+        return None
+    return versions.write(frame, place, wanted, days)
+
+
+def read_table(
+    spark: SparkSession, place: str, wanted: TableFormat, version: int | None
+) -> DataFrame:
+    """The table at `place`, as it was in a version that `write_table` returned."""
+    if wanted is TableFormat.PLAIN or version is None:
+        return spark.read.parquet(storage.literal(place))
+    return versions.read(spark, place, wanted, version)
 
 
 def rows(frame: DataFrame, limit: int) -> list[dict[str, Any]]:
