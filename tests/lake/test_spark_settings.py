@@ -8,7 +8,7 @@ import shlex
 import pytest
 from click.testing import CliRunner
 
-from onceonly.cli.main import main
+from onceonly.cli.lake import lake as commands
 from onceonly.lake.jobs import spark_settings
 from onceonly.lake.jobs.script import main as script
 from onceonly.message.errors import LocalError
@@ -54,7 +54,7 @@ def test_a_submitted_job_takes_no_settings(monkeypatch: pytest.MonkeyPatch):
 def test_commands_and_script_take_settings(tmp_path):
     """Before they look at the lake, so that a mistyped one is said at once."""
     lake = str(tmp_path / "no lake")
-    told = CliRunner().invoke(main, ["lake", "ingest", lake, "--conf", "spark.x"])
+    told = CliRunner().invoke(commands, ["ingest", lake, "--conf", "spark.x"])
     assert told.exit_code == 2
     assert "spark.KEY=VALUE" in told.output
     assert script(["ingest", "--lake", lake, "--conf", "spark.x"]) == 2
