@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
-from onceonly.lake import runner
+from onceonly.lake import runner, versions
 from onceonly.lake.formats import TableFormat
 from onceonly.message.errors import LocalError
 
@@ -43,7 +43,7 @@ class Place(NamedTuple):
 
     def rows(self, version: int) -> list[tuple[int, date | None]]:
         """What a version holds, in order."""
-        found = runner.read_table(self.spark, self.name, self.table_format, version)
+        found = versions.read(self.spark, self.name, self.table_format, version)
         return sorted((row["id"], row["day"]) for row in found.select("id", "day").collect())
 
     def now(self) -> DataFrame:
@@ -114,11 +114,11 @@ def test_rows_without_a_day_are_replaced_as_a_day_is(place: Place):
 
 def test_each_write_is_one_version(place: Place):
     """Reading an older one gives the older table; nothing to write is a version too."""
-    versions = [place.write(four_days(place.spark, added)) for added in (0, 100)]
-    versions.append(place.write(four_days(place.spark, 200), ()))
-    versions.append(place.write(four_days(place.spark).where("id < 0")))
-    assert len(set(versions)) == 4
-    ids = [[number for number, _ in place.rows(version)] for version in versions]
+    written = [place.write(four_days(place.spark, added)) for added in (0, 100)]
+    written.append(place.write(four_days(place.spark, 200), ()))
+    written.append(place.write(four_days(place.spark).where("id < 0")))
+    assert len(set(written)) == 4
+    ids = [[number for number, _ in place.rows(version)] for version in written]
     assert ids == [list(range(12)), list(range(100, 112)), list(range(100, 112)), []]
 
 
@@ -128,17 +128,17 @@ def test_a_new_column_writes_every_day_again(place: Place):
     wider = four_days(place.spark).withColumn("why", F.lit("new"))
     newer = place.write(wider, (SECOND,))
     assert place.now().where("why = 'new'").count() == 12
-    found = runner.read_table(place.spark, place.name, place.table_format, older)
+    found = versions.read(place.spark, place.name, place.table_format, older)
     assert found.columns == ["id", "day"]
     assert len(place.rows(newer)) == 12
 
 
 def test_a_table_without_days_is_replaced_as_a_whole(place: Place):
     """By one commit."""
-    versions = [place.write(place.spark.range(n), (SECOND,)) for n in (3, 5)]
+    written = [place.write(place.spark.range(n), (SECOND,)) for n in (3, 5)]
     read = [
-        runner.read_table(place.spark, place.name, place.table_format, version).count()
-        for version in versions
+        versions.read(place.spark, place.name, place.table_format, version).count()
+        for version in written
     ]
     assert read == [3, 5]
 

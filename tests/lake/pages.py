@@ -9,11 +9,18 @@ from typing import TYPE_CHECKING, Any
 from journals import BUYER, DAWN, SECOND, SELLER
 
 from onceonly.lake.catalogue import TABLES
-from onceonly.lake.page.findings import Extract, Findings, InvariantResult, Judged
+from onceonly.lake.page.findings import (
+    CONTENT_UNPROVEN,
+    HEADER_UNPROVEN,
+    Extract,
+    Findings,
+    InvariantResult,
+    Judged,
+)
 from onceonly.lake.page.selection import ALL_PAIRS
 from onceonly.lake.reports import hop_waterfall, turnaround
 from onceonly.lake.reports.columns import AGES
-from onceonly.lake.verdicts import CLASSES, STANDING_OF, Policy, Verdict
+from onceonly.lake.verdicts import CLASSES, DIFFERENCES, STANDING_OF, Policy, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -152,7 +159,25 @@ def findings(
         overall=overall,
         evidence=_evidence(per_pair["differences"].rows, foreign),
         quarantined=[{"party": parties[0], "fault": foreign or fault} for fault in faults],
+        causes=_causes(judged, foreign),
     )
+
+
+def _causes(judged: Judged, foreign: str | None) -> list[dict[str, Any]]:
+    """One cause for each class that differs, and for what is not proven."""
+    counts = {verdict.value: judged.verdicts[verdict] for verdict in DIFFERENCES}
+    counts |= {CONTENT_UNPROVEN: judged.unproven, HEADER_UNPROVEN: judged.header_unproven}
+    return [
+        {
+            "cause": cause,
+            "differs": None,
+            "settled_as": None,
+            "messages": messages,
+            "examples": [foreign or f"m-{number}@example" for number in range(min(messages, 3))],
+        }
+        for cause, messages in counts.items()
+        if messages
+    ]
 
 
 def judged_of(

@@ -12,7 +12,7 @@ from onceonly.journal.segment import party_folder
 from onceonly.lake.jobs.case import JudgedCase, judge
 from onceonly.lake.jobs.findings import find, rows_on_differences
 from onceonly.lake.page.cards import hops
-from onceonly.lake.page.findings import Findings
+from onceonly.lake.page.findings import CONTENT_UNPROVEN, HEADER_UNPROVEN, Findings
 from onceonly.lake.reports import (
     error_pareto,
     failure_notices,
@@ -115,3 +115,32 @@ def test_a_waterfall_without_a_timed_stage_is_no_picture(frame: Frame):
     [row] = found.of(hops.DEFINITION).rows
     assert (row["stage"], row["entered"], row["mean_us"]) == ("hold", 1, None)
     assert len(hops.card(found).body) == 1
+
+
+def test_what_differs_is_told_by_its_cause(frame: Frame):
+    """How many of each, with the first three by their names; what agrees is in no cause."""
+    there, _ = two_parties()
+    there.matched("fine@example")
+    for number in range(5):
+        there.sent_not_received(f"{number}@example")
+    found = found_in(frame(records(there)))
+    [cause] = found.causes
+    assert cause == {
+        "cause": "SENT_NOT_RECEIVED",
+        "differs": None,
+        "settled_as": None,
+        "messages": 5,
+        "examples": ["0@example", "1@example", "2@example"],
+    }
+
+
+def test_contents_that_one_side_does_not_tell_are_a_cause(frame: Frame):
+    """They are matched, and nobody can tell what was."""
+    there, _ = two_parties()
+    there.matched("m@example")
+    silent = {"digest": None, "header_digest": None}
+    theirs = [changed(row, **silent) for row in there.receiver.records]
+    found = found_in(frame([*there.sender.records, *theirs]))
+    causes = {row["cause"]: row["examples"] for row in found.causes}
+    assert causes == {CONTENT_UNPROVEN: ["m@example"], HEADER_UNPROVEN: ["m@example"]}
+    assert found.judged.unproven == found.judged.header_unproven == 1

@@ -46,4 +46,4 @@ def test_plain_tables_need_nothing(spark: SparkSession, tmp_path: Path):
         assert (
             runner.write_table(spark.range(count), str(tmp_path / "t"), TableFormat.PLAIN) is None
         )
-    assert runner.read_table(spark, str(tmp_path / "t"), TableFormat.PLAIN, None).count() == 3
+    assert spark.read.parquet(str(tmp_path / "t")).count() == 3

@@ -253,15 +253,28 @@ def test_a_content_that_one_side_does_not_tell_is_said():
     found = findings(0, counts=MATCHED, unproven=2)
     assert "(content unproven: 2)" in outcome.sentence(found).why
     [action] = actions.actions(found)
-    assert action.what == "Content unproven: 2 matched messages"
+    assert action.what == "Content unproven: 2 messages"
+    assert action.command == "onceonly message payload m-0@example --to payload.0"
+
+
+def test_headers_that_one_side_does_not_tell_are_said():
+    """In the sentence, beside the classes, and with something to do."""
+    found = findings(0, counts=MATCHED, unproven=2)
+    found = replace(found, judged=replace(found.judged, header_unproven=5))
+    assert "(content unproven: 2, header unproven: 5)" in outcome.sentence(found).why
+    [told, *_] = verdicts.matrix(found).body
+    assert "Content unproven: 2, header unproven: 5." in told
+    assert 'href="#act"' in told
+    [proven, *_] = verdicts.matrix(findings(0, counts=MATCHED)).body
+    assert "unproven" not in proven
 
 
 def test_parties_whose_names_look_alike_are_named():
     """A blank at the end and a capital make two parties of one; a blank is shown."""
     names = ("urn:duns:222222222", "urn:duns:222222222 ", "URN:duns:222222222", "urn:duns:3")
     [action] = actions.actions(findings(0, parties=names, counts=MATCHED))
-    assert "differ by blanks or capitals only" in action.what
-    assert "urn:duns:222222222\\u0020<" in action.what
+    assert "taken for one another" in action.what
+    assert ">\\u0020<" in action.what
     assert "urn:duns:3<" not in action.what
 
 
@@ -297,7 +310,7 @@ def test_a_pair_with_nobody_at_its_other_end_is_shown_as_such():
     found = replace(found, judged=judged, per_pair={days.name: Extract([row], 1)})
     assert verdicts.pairs_of(judged)[0] == (PARTIES[0], None)
     assert '<bdi class="id">?</bdi>' not in outcome.first_screen(found)
-    assert '<bdi class="id">?</bdi>' in verdicts.matrix(found).body[0]
+    assert '<bdi class="id">?</bdi>' in verdicts.matrix(found).body[1]
     assert "Differing: 1 message, on 1 of 1 day." in verdicts.days(found).body[0]
 
 

@@ -113,6 +113,34 @@ def listed(url: str) -> list[Listed]:
     )
 
 
+def each_listed(url: str) -> Iterator[Listed]:
+    """What `listed` gives, in no order, and of a local folder never all of it at once."""
+    files, path = opened(url)
+    if not isinstance(files, fs.LocalFileSystem):
+        yield from listed(url)
+        return
+    try:
+        entries = os.scandir(path)
+    except FileNotFoundError:
+        return
+    with entries:
+        for entry in entries:
+            name = os.fsencode(entry.name).decode(errors="backslashreplace")
+            if is_listed(name) and (state := _state(entry)) is not None:
+                yield Listed(name, *state)
+
+
+def _state(entry: os.DirEntry[str]) -> tuple[int, int] | None:
+    """Length and age of a file; None if it is none, or gone since the folder was listed."""
+    try:
+        if not entry.is_file():
+            return None
+        found = entry.stat()
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns // 1_000_000
+
+
 def is_listed(name: str) -> bool:
     """Whether `listed` shows a file: one of the folder itself, by a name that hides nothing.
 

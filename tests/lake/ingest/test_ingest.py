@@ -64,8 +64,8 @@ def test_rows_are_on_the_disk_before_the_manifest_names_them(
     def note(descriptor: int) -> None:
         synced.add(os.fstat(descriptor).st_ino)
         sync(descriptor)
-        for products in tmp_path.glob("ingested/*/.manifest.json.new"):
-            of_rows = [products.parent / name for name in runner.OF_ROWS]
+        for entry in tmp_path.glob("ingested/*/log/.*.new"):
+            of_rows = [entry.parent.parent / name for name in runner.OF_ROWS]
             paths = [path for folder in of_rows for path in (folder, *folder.rglob("*"))]
             assert {path.stat().st_ino for path in paths} <= synced
             checked.append(len(paths))

@@ -19,24 +19,27 @@ from onceonly.lake.reports.error_pareto import DEFINITION as ERRORS
 from onceonly.lake.reports.reconciliation import PAIR
 from onceonly.lake.reports.volume import DEFINITION as VOLUME
 from onceonly.lake.schemas import KEY
+from onceonly.lake.verdicts import Verdict
 from onceonly.message.event import Event
 
 DIFFERENCES_SHOWN: Final = 50
 """Differences on the page; all of them are in the table."""
-EVIDENCE_SHOWN: Final = 1_000
+EVIDENCE_SHOWN: Final = 300
 """Journal rows on the page, for the first few differences."""
 PAIRS_SHOWN: Final = 200
 """Rows of a table on the page."""
 LIVES_SHOWN: Final = 100
 """Rows of a table that has one for each message."""
-INTERVALS_SHOWN: Final = 3_000
-"""Intervals in a timeline: more than there are dots in its width."""
+INTERVALS_SHOWN: Final = 600
+"""Intervals in a timeline, the longest: about as many as there are dots in its width."""
 BINS_SHOWN: Final = 5_000
 """Bins, times what is told apart in them."""
 BINS_WANTED: Final = 48
 """Bins in a picture: what a page is wide enough for."""
 ERRORS_DRAWN: Final = 12
 """Phases and codes over time."""
+CAUSES_OF_A_CLASS: Final = 12
+"""More than a class has: differs and settled_as are words of ours."""
 AT_ONCE: Final = 4
 """Tables that are computed at the same time: most of a small one is planning, on one core."""
 _NICE_WIDTHS_S: Final = (
@@ -211,6 +214,7 @@ def find(case: JudgedCase, judged: Judged) -> Findings:
         per_pair=_extracts([*PER_PAIR, *_chosen(evidence, judged)], evidence, widths, there),
         overall=_extracts([*OVERALL, _VOLUME_IN_BINS, _ERRORS_BY_KIND], whole, widths, there),
         evidence=rows_on_differences(evidence) if judged.differences else [],
+        causes=_causes(case, judged),
         quarantined=[
             {"party": one.party, "fault": fault} for one in case.wholeness for fault in one.faults
         ],
@@ -218,6 +222,15 @@ def find(case: JudgedCase, judged: Judged) -> Findings:
             {"party": one.party, "fault": told} for one in case.wholeness for told in one.set_aside
         ],
     )
+
+
+def _causes(case: JudgedCase, judged: Judged) -> list[dict[str, Any]]:
+    if not (judged.differences or judged.unproven or judged.header_unproven):
+        return []
+    with activity.step(case.judged.sparkSession, "causes"):
+        found = selection.causes(case.judged)
+        ordered = found.orderBy("cause", "differs", "settled_as")
+        return runner.rows(ordered, len(Verdict) * CAUSES_OF_A_CLASS)
 
 
 def _what_is_there(journal: DataFrame) -> set[str]:

@@ -16,6 +16,9 @@ Rows = Sequence[Row]
 
 PAIRS_LISTED: Final = 200
 """Pairs whose verdicts are told apart; the totals are of all."""
+CONTENT_UNPROVEN: Final = "content unproven"
+HEADER_UNPROVEN: Final = "header unproven"
+"""Causes beside the classes: both have the message, and one does not say of which content."""
 CHAIN: Final = "E3"
 """The line of the sheet which says that the evidence itself is whole."""
 
@@ -126,6 +129,9 @@ class Findings:
     """Journal rows of the messages that differ, bounded."""
     quarantined: Rows
     """Published segments none of whose rows count: party, fault."""
+    causes: Rows = ()
+    """What differs or is not proven by its cause: cause (a class, or `CONTENT_UNPROVEN`), differs,
+    settled_as, messages, examples (MessageIds)."""
     set_aside: Rows = ()
     """What somebody set aside by hand: party, and the segment with the reason as fault."""
 

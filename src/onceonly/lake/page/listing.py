@@ -6,6 +6,7 @@ from typing import Any, Final
 from onceonly.lake.page import words
 from onceonly.lake.page.findings import Extract, Row
 from onceonly.lake.page.markup import (
+    PROSE,
     Html,
     cell,
     folded,
@@ -22,14 +23,18 @@ PAIR: Final = "pair"
 """Asked for as a column: from_party and to_party together."""
 ROWS_SHOWN: Final = 12
 """Rows that stand open; more are there to be unfolded."""
-ROWS_FOLDED: Final = 400
-"""Rows behind a picture, at most: one bin of time each, for a few states."""
+ROWS_LISTED: Final = 32
+"""Rows of a report that are there at all: nobody reads more of them on a page."""
+ROWS_FOLDED: Final = 50
+"""Rows behind a picture, at most: one bin of time each."""
 
 _SUFFIXES: Final = ("_us", "_at", "_bytes", "_share")
 _KINDS: Final = {"bigint": "n", "double": "n", "timestamp": "when", "date": "when"}
 _LONG: Final = 20
 """Characters from which on a text gets room for more than a word in each line."""
 _NAMES: Final = ("_id", "party", "peer", "example")
+_SENTENCES: Final = ("reason", "suggested_action", "partner_evidence", "last_answer", "what")
+"""Columns whose texts are read as sentences and not compared sign by sign."""
 _TITLES: Final = {
     PAIR: "from → to",
     "from_at": "from (UTC)",
@@ -48,12 +53,13 @@ def listing(
     definition: Definition, extract: Extract, names: Sequence[str], *, caption: str
 ) -> Html:
     """The named columns of the rows; where there are many, the rest is there to be unfolded."""
-    rows = extract.rows
+    rows = extract.rows[:ROWS_LISTED]
+    bounded = Extract(rows, max(extract.total, len(extract.rows)))
     whole = _table(definition, rows[:ROWS_SHOWN], names, caption)
     if len(rows) > ROWS_SHOWN:
         rest = _table(definition, rows[ROWS_SHOWN:], names, f"{caption}, continued")
         whole = join((whole, folded(f"{len(rows) - ROWS_SHOWN} more", rest)))
-    return join((whole, _cut(definition, extract)))
+    return join((whole, _cut(definition, bounded)))
 
 
 def behind(definition: Definition, extract: Extract, names: Sequence[str], *, caption: str) -> Html:
@@ -116,6 +122,8 @@ def _kind(value: Any, column: Column) -> str:
 
 
 def _text(value: str, column: Column) -> Html:
+    if column.name in _SENTENCES:
+        return foreign(value, PROSE)
     return foreign(value, "id" if column.name.endswith("_id") else "")
 
 

@@ -6,18 +6,13 @@
 import unicodedata
 from collections.abc import Iterable
 from html import escape
+from itertools import groupby
 from typing import Any, Final
 
-from onceonly.lake.page.words import short
+from onceonly.lake.page.signs import INVISIBLE, NAME_MAX, Sign, cut_inside, plainly, signs, told
 
-_INVISIBLE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-"""Unicode's classes of what is not seen and may turn around, hide or break what is around it."""
-TEXT_MAX: Final = 300
-"""Characters of one foreign text on the page; nobody reads more, and the tables have all."""
-
-
-NAME_MAX: Final = 90
-"""Characters of a name in a table; a MessageId of the usual kinds is shorter."""
+PROSE: Final = "prose"
+"""Kind of a foreign text that is read as a sentence: a plain blank between two words is one."""
 
 
 class Html(str):
@@ -27,32 +22,13 @@ class Html(str):
 
 
 def visible(value: str) -> str:
-    """The text with everything that cannot be seen written as an escape, and bounded."""
-    cut = value if len(value) <= TEXT_MAX else value[: TEXT_MAX - 1] + "…"
-    return "".join(
-        _escape(sign) if unicodedata.category(sign) in _INVISIBLE else sign for sign in cut
-    )
+    """Our own words, with everything that cannot be seen written as an escape.
 
-
-def named(value: str) -> str:
-    """`visible`, for what somebody else named: no blank in it is taken for another, or for none.
-
-    One between two other signs is seen, if it is a plain one.
+    What a journal tells goes through `foreign`, or through `plainly` where markup has no place.
     """
-    shown = visible(value)
     return "".join(
-        _escape(sign) if _is_odd_blank(shown, at) else sign for at, sign in enumerate(shown)
+        f"\\u{ord(sign):04x}" if unicodedata.category(sign) in INVISIBLE else sign for sign in value
     )
-
-
-def _is_odd_blank(whole: str, at: int) -> bool:
-    if whole[at] != " ":
-        return unicodedata.category(whole[at]) == "Zs"
-    return at in (0, len(whole) - 1) or whole[at - 1] == " "
-
-
-def _escape(sign: str) -> str:
-    return f"\\u{ord(sign):04x}"
 
 
 def text(value: Any) -> Html:
@@ -86,16 +62,35 @@ def between(gap: str, parts: Iterable[Any]) -> Html:
     return Html(text(gap).join(text(part) for part in parts))
 
 
-def foreign(value: Any, kind: str = "id") -> Html:
-    """Text from outside, kept apart from the direction of writing around it.
+def foreign(value: Any, kind: str = "id", *, most: int = NAME_MAX) -> Html:
+    """What somebody else wrote, sign by sign: every string of a journal gets onto the page by this.
 
-    A long one is cut in its middle, and whole where it is pointed at.
+    Kept apart from the direction of writing around it. What is not seen, or looks like something
+    else, is an escape that tells its code point where it is pointed at. A long one is cut in its
+    middle, and whole where it is pointed at.
     """
     if value is None:
         return Html("")
-    whole = named(str(value))
-    cut = short(whole, NAME_MAX)
-    return tag("bdi", cut, kind=kind, title=None if cut == whole else whole)
+    whole = signs(str(value))
+    cut = cut_inside(whole, most)
+    title = None if cut is whole else "".join(one.shown for one in whole)
+    shown = [_run(list(run), kind) for _, run in groupby(cut, _look)]
+    return tag("bdi", *shown, kind="" if kind == PROSE else kind, title=title)
+
+
+def _look(sign: Sign) -> tuple[bool, bool, bool]:
+    return bool(sign.codes), sign.is_left_out, sign.shown == " "
+
+
+def _run(run: list[Sign], kind: str) -> Html:
+    shown = "".join(one.shown for one in run)
+    codes = tuple(code for one in run for code in one.codes)
+    if codes:
+        is_left_out = run[0].is_left_out
+        return tag("mark", shown, title=f"Left out: {told(codes)}" if is_left_out else told(codes))
+    if shown == " " and kind != PROSE:
+        return tag("mark", shown, kind="blank", title=told((shown,)))
+    return text(shown)
 
 
 def pair(sender: Any, receiver: Any) -> Html:
@@ -111,13 +106,14 @@ def link(anchor: str, words: Any) -> Html:
 
 def table(heads: Iterable[Html], rows: Iterable[Html], *, caption: str) -> Html:
     """A table that scrolls by itself on narrow screens, with the keyboard too."""
+    named = plainly(caption)
     whole = tag(
         "table",
-        tag("caption", caption, kind="unseen"),
+        tag("caption", named, kind="unseen"),
         tag("thead", tag("tr", *heads)),
         tag("tbody", *rows),
     )
-    return tag("div", whole, kind="scroll", tabindex="0", role="region", aria_label=caption)
+    return tag("div", whole, kind="scroll", tabindex="0", role="region", aria_label=named)
 
 
 def head(title: Any, kind: str = "", meaning: str | None = None) -> Html:

@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from onceonly.lake.page import words
-from onceonly.lake.page.cards.verdicts import ORDER, pairs_of
+from onceonly.lake.page.cards.verdicts import ORDER, pairs_of, unproven_of
 from onceonly.lake.page.findings import PAIRS_LISTED, Findings, Judged
 from onceonly.lake.page.markup import Html, between, foreign, join, link, tag
 from onceonly.lake.reports import journal_quality, profiles
@@ -65,8 +65,8 @@ def _broken_sentence(found: Findings) -> Sentence:
         f"must not be, {words.count(_of_standing(judged, Standing.DOUBT))} in doubt; "
         f"{len(judged.broken)} of {len(judged.invariants)} invariants broken."
     )
-    if judged.unproven:
-        why += f" Content unproven: {words.count(judged.unproven)}."
+    if unproven := unproven_of(judged):
+        why += f" {unproven[0].upper()}{unproven[1:]}."
     if not judged.is_whole:
         why += f" {hole} Mend that first: what differs may follow from it."
     behind = sum(row["behind_end"] for row in found.of(journal_quality.DEFINITION).rows)
@@ -79,8 +79,8 @@ def _unbroken_sentence(judged: Judged) -> Sentence:
     counts = judged.verdicts
     agreed = words.count(_of_standing(judged, Standing.AGREED))
     told = f"{agreed} of {words.counted(judged.messages, 'message')} agreed"
-    if judged.unproven:
-        told += f" (content unproven: {words.count(judged.unproven)})"
+    if unproven := unproven_of(judged):
+        told += f" ({unproven})"
     if doubts := _of_standing(judged, Standing.DOUBT):
         why = f"{told}; {words.count(doubts)} wait for somebody to settle them."
         return Sentence(Conclusion.DOUBT, "?", "Nothing is broken; some is in doubt.", why)
@@ -160,7 +160,7 @@ def _parties(judged: Judged) -> Html:
         pairs = len(pairs_of(judged))
         least = "At least " if pairs == PAIRS_LISTED else ""
         return Html(f"{least}{len(parties)} parties, {words.counted(pairs, 'pair')}")
-    named = [foreign(words.short(party, HEADING_MAX)) for party in sorted(parties)]
+    named = [foreign(party, most=HEADING_MAX) for party in sorted(parties)]
     return between(" and ", named)
 
 

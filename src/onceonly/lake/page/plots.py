@@ -26,7 +26,9 @@ from matplotlib.ticker import (
 )
 
 from onceonly.lake.page import words
-from onceonly.lake.page.markup import Html, named, tag
+from onceonly.lake.page.compact import compact
+from onceonly.lake.page.markup import Html, tag
+from onceonly.lake.page.signs import plainly
 
 _STAND_INS: Final = {
     "ink": "#010101",
@@ -140,6 +142,7 @@ def picture(plot: Plot) -> Html:
 def _svg(plot: Plot, width_inches: float, name: str) -> Html:
     drawn = _drawn(plot, width_inches, name)
     opening, rest = _OWN_STYLE.sub("", drawn[drawn.index("<svg") :]).split(">", 1)
+    rest = compact(rest)
     [box] = re.findall(r'viewBox="[^"]*"', opening)
     for colour, stand_in in _STAND_INS.items():
         rest = rest.replace(stand_in, f"var(--{colour})")
@@ -150,7 +153,7 @@ def _svg(plot: Plot, width_inches: float, name: str) -> Html:
     said = tag("desc", plot.says, id=f"{name}-picture-desc")
     # matplotlib escapes the text that it places, and the rest of the drawing is its own.
     return Html(
-        f'<svg xmlns="http://www.w3.org/2000/svg" {box} role="img" '
+        f'<svg {box} role="img" '
         f'aria-labelledby="{name}-picture-title {name}-picture-desc">{title}{said}{rest}'
     )
 
@@ -174,7 +177,7 @@ def _drawn(plot: Plot, width_inches: float, name: str) -> str:
 
 def label(name: str | None, most: int = words.NAME_SHORT) -> str:
     """A foreign name as a label: short, and without what XML has no place for."""
-    return words.short(named(name) if name else name, most)
+    return plainly(name, most) if name else "?"
 
 
 def ends(sender: str | None, receiver: str | None, most: int = 18) -> str:

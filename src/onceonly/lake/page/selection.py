@@ -9,13 +9,18 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import Final
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 from pyspark.sql.types import TimestampType
 
+from onceonly.lake.page.findings import CONTENT_UNPROVEN, HEADER_UNPROVEN
 from onceonly.lake.reports.reconciliation import PAIR, severity
+from onceonly.lake.schemas import KEY
 from onceonly.lake.tables.definition import Definition
+from onceonly.lake.verdicts import DIFFERENCES, is_header_unproven, is_unproven
 
+OF_A_CAUSE: Final = 3
+"""Messages that stand for a cause by name."""
 ALL_PAIRS: Final = "all"
 """Stands for both parties where all pairs are taken as one."""
 
@@ -67,8 +72,39 @@ def _adds_up(of: Definition, name: str) -> bool:
 
 
 def gravest_first(differences: DataFrame) -> DataFrame:
-    """The differences in the order of the classes."""
-    return differences.orderBy(severity(), *PAIR, "message_id")
+    """The differences in the order of the classes; but before all others a few of each cause.
+
+    So whoever takes the first ones meets every cause, however many messages the gravest one has.
+    """
+    cause = Window.partitionBy("verdict", *_TOLD_APART).orderBy(*KEY)
+    placed = differences.withColumn("place", F.row_number().over(cause))
+    is_behind = F.col("place") > F.lit(OF_A_CAUSE)
+    return placed.orderBy(is_behind, severity(), *PAIR, "message_id").drop("place")
+
+
+def causes(judged: DataFrame) -> DataFrame:
+    """Messages that differ, or are not proven, by what they have in common.
+
+    One row per cause, differs and settled_as: `messages`, and `examples`, the first
+    `OF_A_CAUSE` MessageIds. A cause is a class of alarm or doubt, `CONTENT_UNPROVEN` or
+    `HEADER_UNPROVEN`; a message may be of several.
+    """
+    differs = F.col("verdict").isin([verdict.value for verdict in DIFFERENCES])
+    every = F.array(
+        F.when(differs, F.col("verdict")),
+        F.when(is_unproven(), F.lit(CONTENT_UNPROVEN)),
+        F.when(is_header_unproven(), F.lit(HEADER_UNPROVEN)),
+    )
+    told = judged.select(*KEY, F.explode(F.array_compact(every)).alias("cause"), *_TOLD_APART)
+    is_class = ~F.col("cause").isin(CONTENT_UNPROVEN, HEADER_UNPROVEN)
+    apart = told.withColumns({name: F.when(is_class, F.col(name)) for name in _TOLD_APART})
+    return apart.groupBy("cause", *_TOLD_APART).agg(
+        F.count("*").alias("messages"),
+        F.min_by("message_id", F.struct(*KEY), OF_A_CAUSE).alias("examples"),
+    )
+
+
+_TOLD_APART: Final = ("differs", "settled_as")
 
 
 def of_those(frame: DataFrame, chosen: DataFrame, key: Sequence[str]) -> DataFrame:

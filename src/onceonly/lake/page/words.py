@@ -78,13 +78,3 @@ def instant(at: int) -> str:
 def day(of: date) -> str:
     """A day."""
     return of.isoformat()
-
-
-def short(name: str | None, most: int = NAME_SHORT) -> str:
-    """A name for a picture, cut in its middle: both ends of a PartyId tell most."""
-    if not name:
-        return "?"
-    if len(name) <= most:
-        return name
-    tail = (most - 1) * 3 // 5
-    return f"{name[: most - 1 - tail]}…{name[-tail:]}"

@@ -66,7 +66,8 @@ def _drawer(lines: list[tuple[str, str]], rows: Rows, as_of: int) -> plots.Drawe
         start = min((row["from_at"] for row in drawn), default=as_of - 1)
         end = max((row["from_at"] + row["length_us"] for row in drawn), default=as_of)
         plots.rows_axis(axes, [plots.ends(party, peer) for party, peer in lines])
-        for row in drawn:
+        # Strokes of one look beside each other are one path of the drawing.
+        for row in sorted(drawn, key=lambda row: str(row["state"])):
             _bar(axes, lines.index((row["party"], row["peer"])), row, end - start)
         plots.time_axis(axes, start, end)
 

@@ -16,6 +16,8 @@ from onceonly.lake.tables import channel_intervals
 
 LINES_DRAWN: Final = 10
 """Pairs in the picture of suspensions."""
+NAMED: Final = 24
+"""Bars with their state beside them, the longest: more words would lie upon each other."""
 _BEHIND: Final = (
     *("bin_at", "submitted", "started", "settled", "queued", "in_flight", "oldest_queued_us"),
     "longest_turn_us",
@@ -114,8 +116,8 @@ def _gantt(lines: list[tuple[Any, ...]], rows: Rows, as_of: int) -> plots.Drawer
         drawn = [row for row in rows if _line(row) in lines]
         start, end = min(row["from_at"] for row in drawn), as_of
         plots.rows_axis(axes, [_told(*line) for line in lines])
-        for row in drawn:
-            _bar(axes, lines.index(_line(row)), row, end - start)
+        for place, row in enumerate(drawn):
+            _bar(axes, lines.index(_line(row)), row, end - start, is_named=place < NAMED)
         plots.time_axis(axes, start, end)
 
     return draw
@@ -125,7 +127,7 @@ def _told(_: str, side: str, sender: str, receiver: str) -> str:
     return f"{plots.ends(sender, receiver)}, {plots.label(side, 10)}"
 
 
-def _bar(axes: Axes, line: int, row: Row, whole_us: int) -> None:
+def _bar(axes: Axes, line: int, row: Row, whole_us: int, *, is_named: bool) -> None:
     until = row["from_at"] + max(row["length_us"], whole_us // 500)
     first, last = plots.moments([row["from_at"], until])
     is_suspended = row["state"] == "suspended"
@@ -137,6 +139,8 @@ def _bar(axes: Axes, line: int, row: Row, whole_us: int) -> None:
         edgecolor=plots.ORANGE if is_suspended else plots.RED,
         hatch="" if is_suspended else "////",
     )
+    if not is_named:
+        return
     open_end = "" if row["until_at"] is not None else ", goes on"
     told = f"{plots.label(row['state'])}{open_end}"
     plots.beside(axes, (first, line), told, fontsize=7.5)

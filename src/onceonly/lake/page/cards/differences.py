@@ -7,7 +7,18 @@ from typing import Final
 from onceonly.lake.page import words
 from onceonly.lake.page.card import Card
 from onceonly.lake.page.findings import Findings, Row
-from onceonly.lake.page.markup import Html, cell, foreign, head, join, pair, table, tag
+from onceonly.lake.page.markup import (
+    PROSE,
+    Html,
+    between,
+    cell,
+    foreign,
+    head,
+    join,
+    pair,
+    table,
+    tag,
+)
 from onceonly.lake.reports import differences
 from onceonly.lake.verdicts import STANDING_OF, Verdict
 
@@ -55,9 +66,11 @@ def _difference(row: Row, evidence: Sequence[Row]) -> Html:
     titles = ("at (UTC)", "journal of", "row", "event", "detail")
     heads = [head(one, "n" if one == "row" else "") for one in titles]
     if row["differs"]:
-        title = join((title, " ", tag("span", f"differs: {row['differs']}", kind="note")))
+        differs = tag("span", "differs: ", foreign(row["differs"], PROSE), kind="note")
+        title = join((title, " ", differs))
     if row["settled_as"]:
-        title = join((title, " ", tag("span", f"settled as {row['settled_as']}", kind="note")))
+        settled = tag("span", "settled as ", foreign(row["settled_as"], PROSE), kind="note")
+        title = join((title, " ", settled))
     inner: Html = tag("p", "The evidence is in the delivery ledger.", kind="note")
     if evidence:
         lines = [_line(line) for line in evidence]
@@ -66,14 +79,19 @@ def _difference(row: Row, evidence: Sequence[Row]) -> Html:
 
 
 def _line(row: Row) -> Html:
-    detail = [f"{name} {row[name]}" for name in _NAMED if row[name] is not None]
+    told = {name: row[name] for name in _NAMED if row[name] is not None}
+    detail = [join((f"{name} ", foreign(value, PROSE))) for name, value in told.items()]
     digests = {"digest": row["digest"], "header digest": row["header_digest"]}
-    detail += [f"{name} {text[:_DIGEST_SHOWN]}…" for name, text in digests.items() if text]
+    detail += [
+        join((f"{name} ", foreign(value[:_DIGEST_SHOWN], PROSE), "…"))
+        for name, value in digests.items()
+        if value
+    ]
     return tag(
         "tr",
         cell(words.instant(row["at"])),
         cell(foreign(row["party"])),
         cell(row["seq"], "n"),
-        cell(row["event"], "word"),
-        cell(tag("bdi", ", ".join(detail))),
+        cell(foreign(row["event"], PROSE), "word"),
+        cell(between(", ", detail)),
     )

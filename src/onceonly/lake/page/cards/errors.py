@@ -14,6 +14,8 @@ from onceonly.lake.reports import error_pareto, error_trend
 
 BARS: Final = 9
 """Bars in the picture, with one more for the rest."""
+DOTS: Final = 60
+"""Bins with a dot each; of more the line alone tells."""
 _LISTED: Final = (
     *("phase", "code", "occurrences", "messages", "phase_share", "party", "peer", "transport"),
     *("first_at", "last_at"),
@@ -71,7 +73,7 @@ def trend(found: Findings) -> Card:
     body: tuple[Html, ...] = ()
     if extract.rows:
         kinds = [kind for kind, _ in _totals(extract.rows)][: len(plots.CYCLE)]
-        says = "Drawn are " + ", ".join(f"{phase}: {code}" for phase, code in kinds) + "."
+        says = "Drawn are " + ", ".join(_kind(phase, code) for phase, code in kinds) + "."
         drawer = _lines(extract.rows, kinds, found.width_us(definition))
         plot = plots.Plot("error-trend", title, says, drawer)
         columns = ("bin_at", "phase", "code", "occurrences")
@@ -95,7 +97,8 @@ def _lines(rows: Rows, kinds: list[tuple[str, str]], width_us: int) -> plots.Dra
         for (phase, code), (colour, dash) in zip(kinds, plots.CYCLE, strict=False):
             values = [known.get((at, phase, code), 0) for at in starts]
             told = f" {_kind(phase, code)}"
-            axes.plot(middles, values, color=colour, linestyle=dash, marker=".", label=told)
+            dot = "." if len(starts) <= DOTS else ""
+            axes.plot(middles, values, color=colour, linestyle=dash, marker=dot, label=told)
         axes.set_ylim(bottom=0)
         axes.grid(visible=True, axis="y")
         plots.count_axis(axes.yaxis, "occurrences")

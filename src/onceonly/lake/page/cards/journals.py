@@ -6,7 +6,8 @@ from onceonly.lake.page import words
 from onceonly.lake.page.card import Card
 from onceonly.lake.page.findings import Findings, Row
 from onceonly.lake.page.listing import listing
-from onceonly.lake.page.markup import Html, cell, foreign, head, table, tag
+from onceonly.lake.page.markup import PROSE, Html, cell, foreign, head, table, tag
+from onceonly.lake.page.signs import TEXT_MAX
 from onceonly.lake.reports import journal_quality
 
 DEFINITION: Final = journal_quality.DEFINITION
@@ -108,4 +109,4 @@ def set_aside(found: Findings) -> Card:
 
 
 def _segment(row: Row) -> Html:
-    return tag("tr", *[cell(foreign(row[name])) for name in ("party", "fault")])
+    return tag("tr", cell(foreign(row["party"])), cell(foreign(row["fault"], PROSE, most=TEXT_MAX)))

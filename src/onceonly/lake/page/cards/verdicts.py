@@ -10,7 +10,6 @@ from matplotlib.figure import Figure
 from onceonly.lake.page import plots, words
 from onceonly.lake.page.card import Card
 from onceonly.lake.page.findings import (
-    PAIRS_LISTED,
     Extract,
     Findings,
     Judged,
@@ -18,11 +17,13 @@ from onceonly.lake.page.findings import (
     Rows,
 )
 from onceonly.lake.page.listing import PAIR, behind
-from onceonly.lake.page.markup import Html, cell, folded, head, pair, table, tag
+from onceonly.lake.page.markup import Html, cell, folded, head, link, pair, table, tag
 from onceonly.lake.reports import reconciliation_days
 from onceonly.lake.verdicts import CLASSES, Standing, VerdictClass
 
 DEFINITION: Final = reconciliation_days.DEFINITION
+PAIRS_TOLD: Final = 40
+"""Pairs with a line of their own; the table has all."""
 PAIRS_ABREAST: Final = 3
 """Columns of the matrix: of more pairs those with most differences, and all others in one."""
 LINES_DRAWN: Final = 12
@@ -63,6 +64,22 @@ def _named(ends: Ends) -> tuple[str, str]:
     return ends[0] or "", ends[1] or ""
 
 
+def unproven_of(judged: Judged) -> str:
+    """Of how many messages a journal does not say what they were; empty where it is none."""
+    counts = (("content", judged.unproven), ("header", judged.header_unproven))
+    return ", ".join(f"{what} unproven: {words.count(number)}" for what, number in counts if number)
+
+
+def _proven(judged: Judged) -> Html:
+    told = unproven_of(judged)
+    if not told:
+        told = "Both journals have digests of content and header for every message that both have."
+        return tag("p", told, kind="note")
+    say = f"{told[0].upper()}{told[1:]}. Both have these messages, and one journal has no digest, "
+    say += "so that nobody can tell whether both have the same: "
+    return tag("p", say, link("act", "what to do"), ".", kind="note")
+
+
 def matrix(found: Findings) -> Card:
     """Messages per class and pair."""
     judged = found.judged
@@ -71,11 +88,12 @@ def matrix(found: Findings) -> Card:
     classes = sorted(CLASSES, key=lambda row: ORDER.index(row.standing))
     with_messages = [row for row in classes if judged.verdicts[row.verdict]]
     without = [row for row in classes if not judged.verdicts[row.verdict]]
-    body: tuple[Html, ...] = (_matrix(with_messages, pairs, counts, judged),)
+    whole = _matrix(with_messages, pairs, counts, judged)
+    body: tuple[Html, ...] = (_proven(judged), whole)
     if len(pairs) > PAIRS_ABREAST:
-        every = [_pair_line(ends, with_messages, counts) for ends in pairs]
+        every = [_pair_line(ends, with_messages, counts) for ends in pairs[:PAIRS_TOLD]]
         heads = [head("from → to"), *[head(row.verdict, "n") for row in with_messages]]
-        cut = ", those with the most differences first" if len(every) == PAIRS_LISTED else ""
+        cut = ", those with the most differences first" if len(pairs) > PAIRS_TOLD else ""
         title = f"The classes of {words.counted(len(every), 'pair')}{cut}"
         body += (folded(title, table(heads, every, caption=title), kind="behind"),)
     unused = tag("ul", *[_meaning(row) for row in without])
