@@ -33,7 +33,7 @@ def test_a_format_without_its_jars_is_refused_by_name(spark: SparkSession, tmp_p
     there, _ = healthy(seed=1, messages=2)
     publish(tmp_path, there.sender)
     jobs.ingest(str(tmp_path))
-    with pytest.raises(LocalError, match=r"iceberg.*--packages") as caught:
+    with pytest.raises(LocalError, match=r"iceberg.*spark\.jars\.packages") as caught:
         jobs.reconcile(str(tmp_path), target=formats.target("iceberg", "lake.onceonly"))
     assert caught.value.name == "NoTableFormat"
     assert not (tmp_path / "tables").exists()

@@ -443,7 +443,7 @@ def require(spark: SparkSession, wanted: TableFormat) -> None:
     except (PySparkException, Py4JJavaError) as error:
         # Anything else is about the place, where there is nothing: then the format is there.
         if "DATA_SOURCE_NOT_FOUND" in str(error):
-            text = f"Spark has no jars for {wanted}: name them to spark-submit (--packages)"
+            text = f"Spark has no jars for {wanted}: name them (--conf spark.jars.packages=…)"
             raise LocalError("NoTableFormat", text) from error
 
 
