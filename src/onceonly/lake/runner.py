@@ -6,6 +6,7 @@ Everything that it carries between storage and storage is made by the pure funct
 
 import os
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -22,6 +23,7 @@ from pyspark.sql.types import BooleanType, DateType, LongType, StringType, Struc
 
 from onceonly.lake import (
     cut,
+    header_terms,
     java,
     jvm,
     manifest,
@@ -90,10 +92,17 @@ JUDGED: Final = StructType(
         *LIFECYCLE.fields,
         StructField("published_on", DateType()),
         StructField("is_two_sided", BooleanType()),
-        *[StructField(name, StringType()) for name in verdicts.WORDS],
+        *[StructField(name, StringType()) for name in (*verdicts.WORDS, *header_terms.COLUMNS)],
     ]
 )
-"""What `verdicts.verdict` gives of lives that are kept by day."""
+"""What `verdicts.verdict` gives of lives `model.with_terms` that are kept by day."""
+TERMS: Final = StructType(
+    [
+        StructField(header_terms.NUMBER, LongType()),
+        *[StructField(name, StringType()) for name in header_terms.COLUMNS],
+    ]
+)
+"""What `model.terms` gives."""
 _TYPES: Final = {"bigint": LongType, "boolean": BooleanType, "string": StringType}
 _SCHEMAS: Final = {
     "journal": schemas.JOURNAL,
@@ -243,14 +252,19 @@ class Holdings:
 
         Only of lakes of which no two hold the same rows (`is_one_copy`).
         """
-        frames = []
+        # A frame for each party would be a plan that grows with the parties: what needs no filter,
+        # or the same one, is read together.
+        paths: defaultdict[int, list[str]] = defaultdict(list)
         for shelf, known in self._shelves():
             last = last_batches.get(shelf.root, -1)
-            named = {path: manifest.batches_in(path) for path in shelf.paths(known, "journal")}
-            # A folder whose name does not tell is of before there were numbers: of batch 0.
-            paths = [path for path, one in named.items() if (one or (0, 0))[1] > last]
-            frames.append(bronze(self.spark, paths, after=last).select(*schemas.JOURNAL.names))
-        return reduce(DataFrame.unionByName, frames, folders(self.spark, "journal", []))
+            for path in shelf.paths(known, "journal"):
+                # A folder whose name does not tell is of before there were numbers: of batch 0.
+                first_in, last_in = manifest.batches_in(path) or (0, 0)
+                if last_in > last:
+                    paths[last if first_in <= last else -1].append(path)
+        frames = [bronze(self.spark, some, after=last) for last, some in paths.items()]
+        whole = reduce(DataFrame.unionByName, frames, bronze(self.spark, []))
+        return whole.select(*schemas.JOURNAL.names)
 
     @property
     def is_one_copy(self) -> bool:
@@ -415,23 +429,33 @@ def schema(product: str) -> StructType:
     return _SCHEMAS[product]
 
 
-_BARE: Final = {
-    "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
-    "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
-    "fs.file.impl.disable.cache": "true",
-}
-"""No `_SUCCESS`, since a manifest says what counts, and no `.crc`: Parquet has checksums of its
-own. They would be three of every four files of a small batch."""
+_UNMARKED: Final = {"mapreduce.fileoutputcommitter.marksuccessfuljobs": "false"}
+"""No `_SUCCESS`, since a manifest says what counts."""
+
+
+def unchecked(path: str) -> dict[str, str]:
+    """Options with which Spark leaves no `.crc` files in a local folder, and looks at none.
+
+    Parquet has checksums of its own, and they would be three of every four files of a small batch.
+    Elsewhere there are none; and Hadoop's S3 keeps its buffers by the checked local files alone.
+    """
+    if not storage.is_here(path):
+        return {}
+    return {
+        "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+        "fs.file.impl.disable.cache": "true",
+    }
 
 
 def write(frame: DataFrame, path: str) -> None:
     """Replace the folder at `path` by the frame, as zstd Parquet and nothing else."""
-    frame.write.mode("overwrite").options(**_BARE).parquet(path)
+    frame.write.mode("overwrite").options(**_UNMARKED, **unchecked(path)).parquet(path)
 
 
 def write_by(frame: DataFrame, path: str, column: str) -> None:
     """Write the frame to `path` with a folder for each value of a column, which moves there."""
-    frame.write.partitionBy(column).mode("overwrite").options(**_BARE).parquet(path)
+    writer = frame.write.partitionBy(column).mode("overwrite")
+    writer.options(**_UNMARKED, **unchecked(path)).parquet(path)
 
 
 def require(spark: SparkSession, wanted: TableFormat) -> None:

@@ -84,8 +84,8 @@ def open_case(
             judged = refreshing.refresh(Refresh(spark, lakes, held, coverage, as_of, policy))
         else:
             lives = model.partial(journal)
-            judged = verdicts.verdict(lives, coverage, as_of=as_of, policy=policy).persist()
-        judged = model.with_terms(judged, model.terms(journal).persist())
+            judged = verdicts.verdict(lives, coverage, as_of=as_of, policy=policy)
+            judged = model.with_terms(judged, model.terms(journal)).persist()
         whole, marks = held.wholeness(), held.marks()
         return JudgedCase(journal, coverage, judged, as_of, policy, whole, marks=marks)
 
