@@ -42,8 +42,9 @@ def write(frame: DataFrame, place: str, wanted: TableFormat, days: Days | None =
 
     With `days` only their rows are written, and the files of all other days stay as they are;
     where there is no such table yet, or it has other columns, all of the frame is written. So the
-    frame has to hold every row. Without `days`, and for frames that have none, the table is
-    replaced as a whole; its earlier versions stay until somebody removes them.
+    frame has to hold every row. Of no days nothing is written, and the version is our last one.
+    Without `days`, and for frames that have none, the table is replaced as a whole; its earlier
+    versions stay until somebody removes them.
 
     Raises `LocalError`: NotEmpty where another program's table is there, NoTableFormat where the
     jars are made for another Spark.
@@ -74,6 +75,8 @@ def _write_delta(frame: DataFrame, place: str, days: Days | None) -> int:
     table = spark.read.format(TableFormat.DELTA).load(place) if commits else None
     writer = frame.write.format(TableFormat.DELTA).mode("overwrite").option("userMetadata", mark)
     if days is not None and _can_replace_days(frame, table):
+        if not days:
+            return next(version for version, text in commits if text.startswith(_MARK))
         some = frame.where(_of_days(days))
         writer = some.write.format(TableFormat.DELTA).mode("overwrite")
         writer = writer.option("userMetadata", mark).option("replaceWhere", _sql_of_days(days))
@@ -99,19 +102,27 @@ def _delta_commits(spark: SparkSession, place: str) -> list[tuple[int, str]]:
 def _write_iceberg(frame: DataFrame, place: str, days: Days | None) -> int:
     spark, mark = frame.sparkSession, uuid4().hex
     table = spark.table(place) if spark.catalog.tableExists(place) else None
+    ours = _iceberg_snapshots(spark, place) if table is not None else []
     if table is not None:
-        summaries = spark.table(f"{place}.snapshots").select(f"summary.{_MARK}").collect()
-        _require_ours(place, (f"{_MARK} {row[0]}" for row in summaries if row[0]))
+        _require_ours(place, (f"{_MARK} {one}" for _, one in ours))
     if days is not None and _can_replace_days(frame, table):
+        if not days:
+            return ours[0][0]
         some = frame.where(_of_days(days)).writeTo(place).option(_SNAPSHOT, mark)
         some.overwrite(_of_days(days))
     else:
         whole = frame.writeTo(place).using(TableFormat.ICEBERG).option(_SNAPSHOT, mark)
         whole = whole.partitionedBy(F.col(DAY)) if has_days(frame) else whole
         whole.createOrReplace()
-    of_mark = F.col("summary").getItem(_MARK) == F.lit(mark)
-    [written] = spark.table(f"{place}.snapshots").where(of_mark).select("snapshot_id").collect()
-    return int(written["snapshot_id"])
+    return next(snapshot for snapshot, one in _iceberg_snapshots(spark, place) if one == mark)
+
+
+def _iceberg_snapshots(spark: SparkSession, place: str) -> list[tuple[int, str]]:
+    """Id and mark of each snapshot that we have written, the latest first."""
+    mark = F.col("summary").getItem(_MARK)
+    found = spark.table(f"{place}.snapshots").where(mark.isNotNull())
+    rows = found.orderBy(F.desc("committed_at")).select("snapshot_id", mark).collect()
+    return [(int(row[0]), row[1]) for row in rows]
 
 
 def _require_ours(place: str, notes: Iterable[str]) -> None:
