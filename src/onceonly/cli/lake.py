@@ -53,13 +53,38 @@ def _publish_from_store(configuration: object) -> int:
         raise Failure(Exit.UNEXPECTED, str(error)) from error
 
 
-master_option = click.option(
-    "--master", help="Spark master, given to Spark as it is.  [default: local[*]]"
-)
+def _give_settings(_: click.Context, __: click.Parameter, settings: tuple[str, ...]) -> None:
+    if not settings:
+        return
+    from onceonly.lake.jobs import spark_settings  # noqa: PLC0415 - because --help must stay quick
+
+    try:
+        spark_settings.give(settings)
+    except LocalError as error:
+        raise click.BadParameter(str(error)) from error
+
+
+def master_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """What Spark is told: its master, and settings, both passed on as given."""
+    for option in (
+        click.option(
+            "--conf",
+            multiple=True,
+            expose_value=False,
+            callback=_give_settings,
+            metavar="KEY=VALUE",
+            help="Setting of Spark, such as spark.jars.packages; may be repeated.",
+        ),
+        click.option(
+            "--master", help="Spark master, given to Spark as it is.  [default: local[*]]"
+        ),
+    ):
+        command = option(command)
+    return command
 
 
 def spark_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """What every Spark job takes: the lakes and the master, passed on as given."""
+    """What every Spark job takes: the lakes, and what Spark is told."""
     return click.argument("lakes", nargs=-1, required=True, metavar="LAKE…")(master_option(command))
 
 

@@ -117,6 +117,10 @@ _COMMANDS: Final = {
         "the evidence pack is not whole, or not as a pack has to be",
         "ask whoever made it for another copy; compare its checksum",
     ),
+    "BadSetting": (
+        "what Spark was to be told is no setting, or came too late for it",
+        "give spark.KEY=VALUE; under spark-submit give --conf to spark-submit itself",
+    ),
     "BadTarget": ("nothing can be written there", "the text says what is expected"),
     "BadTrigger": ("an ingest cannot be repeated at this interval", "the text shows legal ones"),
     "BodyChanged": (

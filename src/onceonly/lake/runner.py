@@ -32,12 +32,14 @@ from onceonly.lake import (
     schemas,
     storage,
     verdicts,
+    versions,
 )
 from onceonly.lake.formats import TableFormat
 from onceonly.lake.ingest import neighbours, register, seams, segments
 from onceonly.lake.ingest.intake import url
 from onceonly.lake.ingest.register import KnownSegments
 from onceonly.lake.manifest import Manifest, Quarantined, Shelf
+from onceonly.lake.versions import Days
 from onceonly.lake.wholeness import Tail, Wholeness, of_copies, of_cut
 from onceonly.message.errors import LocalError
 
@@ -484,23 +486,33 @@ def schema(product: str) -> StructType:
     return _SCHEMAS[product]
 
 
-_BARE: Final = {
-    "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
-    "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
-    "fs.file.impl.disable.cache": "true",
-}
-"""No `_SUCCESS`, since a manifest says what counts, and no `.crc`: Parquet has checksums of its
-own. They would be three of every four files of a small batch."""
+_UNMARKED: Final = {"mapreduce.fileoutputcommitter.marksuccessfuljobs": "false"}
+"""No `_SUCCESS`, since a manifest says what counts."""
+
+
+def unchecked(path: str) -> dict[str, str]:
+    """Options with which Spark leaves no `.crc` files in a local folder, and looks at none.
+
+    Parquet has checksums of its own, and they would be three of every four files of a small batch.
+    Elsewhere there are none; and Hadoop's S3 keeps its buffers by the checked local files alone.
+    """
+    if not storage.is_here(path):
+        return {}
+    return {
+        "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+        "fs.file.impl.disable.cache": "true",
+    }
 
 
 def write(frame: DataFrame, path: str) -> None:
     """Replace the folder at `path` by the frame, as zstd Parquet and nothing else."""
-    frame.write.mode("overwrite").options(**_BARE).parquet(path)
+    frame.write.mode("overwrite").options(**_UNMARKED, **unchecked(path)).parquet(path)
 
 
 def write_by(frame: DataFrame, path: str, column: str) -> None:
     """Write the frame to `path` with a folder for each value of a column, which moves there."""
-    frame.write.partitionBy(column).mode("overwrite").options(**_BARE).parquet(path)
+    writer = frame.write.partitionBy(column).mode("overwrite")
+    writer.options(**_UNMARKED, **unchecked(path)).parquet(path)
 
 
 def require(spark: SparkSession, wanted: TableFormat) -> None:
@@ -512,32 +524,21 @@ def require(spark: SparkSession, wanted: TableFormat) -> None:
     except (PySparkException, Py4JJavaError) as error:
         # Anything else is about the place, where there is nothing: then the format is there.
         if "DATA_SOURCE_NOT_FOUND" in str(error):
-            text = f"Spark has no jars for {wanted}: name them to spark-submit (--packages)"
+            text = f"Spark has no jars for {wanted}: name them (--conf spark.jars.packages=…)"
             raise LocalError("NoTableFormat", text) from error
 
 
-def write_table(frame: DataFrame, place: str, wanted: TableFormat) -> None:
-    """Replace the table at `place` by the frame, columns and all."""
-    if wanted is TableFormat.ICEBERG:
-        frame.writeTo(place).using(wanted).createOrReplace()
-    elif wanted is TableFormat.DELTA:
-        frame.write.format(wanted).mode("overwrite").option("overwriteSchema", "true").save(place)
-    else:
-        frame.write.mode("overwrite").parquet(place)
+def write_table(
+    frame: DataFrame, place: str, wanted: TableFormat, days: Days | None = None
+) -> int | None:
+    """Replace the table at `place` by the frame, columns and all; the version that holds it.
 
-
-def version(spark: SparkSession, place: str, wanted: TableFormat) -> int | None:
-    """The version that was just written to `place`; None for plain, which has no versions.
-
-    Delta's number of a version, Iceberg's id of a snapshot.
+    A plain table has no versions. What `days` means, and what is refused: `versions.write`.
     """
-    if wanted is TableFormat.DELTA:
-        [last] = spark.sql(f"DESCRIBE HISTORY delta.{quoted(place)} LIMIT 1").collect()
-        return int(last["version"])
-    if wanted is TableFormat.ICEBERG:
-        main = spark.table(f"{place}.refs").where(F.col("name") == F.lit("main"))
-        return next((int(row["snapshot_id"]) for row in main.collect()), None)
-    return None
+    if wanted is TableFormat.PLAIN:
+        frame.write.mode("overwrite").parquet(place)
+        return None
+    return versions.write(frame, place, wanted, days)
 
 
 def relation(run: runs.LakeRun, table: runs.Written) -> str:
