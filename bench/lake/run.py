@@ -20,7 +20,8 @@ from typing import Any, Final, NamedTuple
 
 from pyspark.sql import SparkSession
 
-from bench.lake import contestants, growing, journals
+from bench.lake import contestants, ingested, journals
+from bench.lake.side import processor_s
 from onceonly.lake import manifest, runner
 
 ROOT: Final = Path("build/bench-lake")
@@ -92,14 +93,6 @@ def measure(
     return {"rounds": taken, "verdicts": verdicts["reconcile"]}
 
 
-def processor_s(spark: SparkSession) -> float:
-    """Processor time of this process and of its JVM: all threads, compiler and collector too."""
-    runtime = spark._jvm.java.lang.management.ManagementFactory.getRuntimeMXBean()  # noqa: SLF001 - because the JVM's own beans have no other door
-    fields = Path(f"/proc/{runtime.getName().partition('@')[0]}/stat").read_text()
-    user, system = fields.rpartition(")")[2].split()[11:13]
-    return time.process_time() + (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
-
-
 def _line(name: str, cost: Cost) -> str:
     return f"{name} {cost.seconds:.2f} s, {cost.processor_s:.2f} s of processors"
 
@@ -155,7 +148,7 @@ def main() -> None:
     arguments.add_argument("--events", type=int, action="append", help="default: 2 M and 20 M")
     arguments.add_argument("--rounds", type=int, default=5)
     arguments.add_argument("--seed", type=int, default=7)
-    arguments.add_argument("--no-ingest", action="store_true", help="leave the growing lake out")
+    arguments.add_argument("--no-ingest", action="store_true", help="leave the ingested lake out")
     arguments.add_argument(
         "--without",
         action="append",
@@ -186,8 +179,8 @@ def main() -> None:
         )
         sizes.append(summary(lake, found, peak_heap(spark)))
         if not given.no_ingest:
-            sizes[-1]["growing"] = growing.measure(spark, lake)
-            sizes[-1]["growing"]["heap_peak_bytes"] = peak_heap(spark)
+            sizes[-1]["ingested"] = ingested.measure(spark, lake)
+            sizes[-1]["ingested"]["heap_peak_bytes"] = peak_heap(spark)
         given.out.parent.mkdir(exist_ok=True)
         given.out.write_text(json.dumps(report(sizes, cores), indent=2) + "\n")
     print(table(sizes))

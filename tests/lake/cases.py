@@ -31,7 +31,8 @@ def evidence(
     """The rows, folded and judged at `as_of`."""
     allowed = policy or Policy()
     coverage = model.coverage(journal)
-    judged = verdict(model.partial(journal), coverage, as_of=as_of, policy=allowed)
+    lives = model.with_terms(model.partial(journal), model.terms(journal))
+    judged = verdict(lives, coverage, as_of=as_of, policy=allowed)
     whole = (
         hash_chain.by_party(journal)
         .withColumnRenamed("edited", "quarantined")

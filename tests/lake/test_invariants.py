@@ -16,7 +16,7 @@ from onceonly.message.event import Event
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, Row
 
     from onceonly.journal.record import Record
 
@@ -183,6 +183,11 @@ def broken(rows: DataFrame) -> DataFrame:
     return invariants.breaches(judged, as_of=MUCH_LATER, policy=POLICY)
 
 
+def sheet_of(tried_and_broken: DataFrame) -> dict[str, Row]:
+    sheet = invariants.sheet(invariants.tallies(tried_and_broken))
+    return {row["name"]: row for row in sheet.collect()}
+
+
 def test_every_invariant_has_a_breach():
     """A line of the sheet without a planted breach would be a claim without a proof."""
     assert list(BREACHES) == [line.name for line in invariants.INVARIANTS]
@@ -256,7 +261,9 @@ def test_a_healthy_exchange_breaks_nothing(frame: Frame):
     """Hundreds of messages over a bad line, and every line of the sheet is 0."""
     there, _ = healthy(seed=23, messages=80)
     rows = frame(there.sender.records + there.receiver.records)
-    sheet = {row["name"]: row for row in invariants.sheet(broken(rows)).collect()}
+    sheet = {
+        row["name"]: row for row in invariants.sheet(invariants.tallies(broken(rows))).collect()
+    }
     assert {name: row["breaches"] for name, row in sheet.items() if row["breaches"]} == {}
     assert sheet["I1"]["messages"] == 160
     assert sheet["I1"]["examples"] == []
@@ -271,7 +278,9 @@ def test_a_hand_over_that_was_asked_for_keeps_the_sheet(frame: Frame):
         for attempt in range(2, 2 + handed):
             x.hand_over(name, attempt=attempt)
     rows = frame(x.sender.records + x.receiver.records)
-    sheet = {row["name"]: row for row in invariants.sheet(broken(rows)).collect()}
+    sheet = {
+        row["name"]: row for row in invariants.sheet(invariants.tallies(broken(rows))).collect()
+    }
     assert {name for name, row in sheet.items() if row["breaches"]} == {"I1"}
     assert sheet["I1"]["breaches"] == 1
 

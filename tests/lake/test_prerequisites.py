@@ -10,7 +10,7 @@ from journals import healthy, publish
 
 from onceonly.cli.main import cli
 from onceonly.lake import formats, jobs
-from onceonly.lake.jobs import prerequisites
+from onceonly.lake.jobs import ownership, prerequisites
 from onceonly.message.errors import LocalError
 
 
@@ -24,7 +24,7 @@ def lake(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    "out", [".", "..", "journal", "ingested", "ingested/party=x/journal/b", "f"]
+    "out", [".", "..", "journal", "gold", "ingested", "ingested/party=x/journal/b", "f"]
 )
 def test_a_ledger_replaces_nothing_but_a_table(lake: Path, out: str):
     """A lake, what holds one or is of one, a file: all stay as they are."""
@@ -49,17 +49,56 @@ def test_a_ledger_replaces_a_table_or_nothing(lake: Path):
         prerequisites.require_place_of_a_table(str(table), [str(lake)])
 
 
-@pytest.mark.parametrize("where", ["tables/delivery_ledger", "tables/in_doubt", "elsewhere"])
-def test_plain_parquet_replaces_no_delta_table(lake: Path, where: str):
-    """Neither the ledger, nor a table beside it, where its history would go with its log."""
-    log = lake / where / "_delta_log"
+def test_plain_parquet_replaces_no_delta_table(lake: Path):
+    """Where its history would go with its log."""
+    log = lake / "elsewhere" / "_delta_log"
     log.mkdir(parents=True)
-    (log / "0.json").write_text("{}")
-    out = str(lake / where) if where == "elsewhere" else None
     with pytest.raises(LocalError, match="is a Delta table: --table-format delta") as refused:
-        jobs.reconcile(str(lake), out=out, tables=None)
+        jobs.reconcile(str(lake), out=str(log.parent))
     assert refused.value.name == "NotEmpty"
-    assert (log / "0.json").exists()
+    assert log.exists()
+
+
+@pytest.mark.parametrize(
+    ("strange", "table_format"),
+    [
+        ("tables/delivery_ledger/_delta_log", "plain"),
+        ("tables/in_doubt/_delta_log", "delta"),
+        ("tables/in_doubt/metadata", "plain"),
+        ("tables/hops/2026-11", "plain"),
+        ("delta/hops/part-0.parquet", "delta"),
+    ],
+)
+def test_no_table_is_written_beside_what_others_wrote(lake: Path, strange: str, table_format: str):
+    """Delta's log, Iceberg's metadata, folders of anybody: refused by name, before Spark starts."""
+    (lake / strange).mkdir(parents=True)
+    target = formats.target(table_format, None)
+    with pytest.raises(LocalError, match=str((lake / strange).parent)) as refused:
+        jobs.reconcile(str(lake), tables=None, target=target)
+    assert refused.value.name == "NotEmpty"
+    assert (lake / strange).is_dir()
+    assert not (lake / "runs").exists()
+
+
+def test_a_table_of_a_former_version_is_no_stranger(lake: Path):
+    """What Spark left in `tables/<name>` is replaced; so is what runs left there."""
+    place = lake / "tables" / "hops"
+    for name in ("part-0.zstd.parquet", ".part-0.zstd.parquet.crc", "_SUCCESS", "0123456789abcdef"):
+        (place / name).mkdir(parents=True)
+    ownership.require_own_places(str(lake), ["hops"], formats.target("plain", None))
+
+
+@pytest.mark.parametrize(
+    "out",
+    ["tables", "tables/hops", "tables/delivery_ledger/0123456789abcdef", "delta/hops", "link"],
+)
+def test_a_ledger_of_its_own_replaces_no_table_of_a_run(lake: Path, out: str):
+    """Those are published together, and one of them would be another run's."""
+    (lake / "tables" / "hops").mkdir(parents=True)
+    (lake / "link").symlink_to(lake / "tables" / "hops")
+    with pytest.raises(LocalError, match=r" is of (the runs of )?a lake") as refused:
+        jobs.reconcile(str(lake), out=str(lake / out))
+    assert refused.value.name == "NotEmpty"
 
 
 def test_what_does_not_fit_together_is_refused_before_anything_runs(lake: Path):

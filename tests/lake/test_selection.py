@@ -106,13 +106,16 @@ def test_the_pairs_that_differ_most_are_told_apart_and_the_totals_are_of_all(spa
         spark.createDataFrame(rows, columns)
         .withColumns({name: F.lit(1) for name in proven})
         .withColumns({"is_two_sided": F.lit(True), "marks": F.lit(0).cast("long")})
+        .withColumns({name: F.lit(1) for name in ("submitted_at", "first_at")})
+        .withColumns({name: F.lit(1) for name in ("sent_bytes", "stored_bytes")})
     )
-    shown = [tuple(row) for row in reconciliation.matrix(judged, 3).collect()]
+    counts = reconciliation.counts(judged)
+    shown = [tuple(row) for row in reconciliation.matrix(counts, 3).collect()]
     assert shown == [
         ("a", None, "ORPHAN_ACK", "alarm", 2),
         ("b", "c", "MATCHED", "agreed", 5),
         ("b", "d", "MATCHED", "agreed", 1),
         ("b", "d", "ACK_LOST", "doubt", 1),
     ]
-    totals = {row["verdict"]: row["messages"] for row in reconciliation.totals(judged).collect()}
+    totals = {row["verdict"]: row["messages"] for row in reconciliation.totals(counts).collect()}
     assert totals == {"ORPHAN_ACK": 2, "MATCHED": 9, "ACK_LOST": 1}

@@ -1,8 +1,14 @@
-"""A session of our own is quiet, and leaves alone what somebody has set up."""
+"""A session of our own is quiet, and leaves alone what somebody has set up.
+
+What is printed goes to a terminal of the test's, as a person has it, with an option for Java that
+it says something about: `JDK_JAVA_OPTIONS`.
+"""
 
 from __future__ import annotations
 
 import os
+import pty
+import re
 import stat
 import subprocess
 import sys
@@ -13,8 +19,9 @@ from journals import healthy, publish
 if TYPE_CHECKING:
     from pathlib import Path
 
-JAVAS_OWN = "WARNING: Using incubator modules: jdk.incubator.vector"
-"""Said by Java itself, since Spark starts it with this module."""
+TALKATIVE = {"JDK_JAVA_OPTIONS": "-Donceonly.talks=yes"}
+CHATTER = "Picked up JDK_JAVA_OPTIONS"
+"""Said by Java itself, on stderr, at every start."""
 
 
 def ingest(lake: Path, umask: int = -1, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -37,8 +44,80 @@ def test_a_command_shows_its_result_and_nothing_of_sparks_log(tmp_path: Path):
     there, _ = healthy(seed=1, messages=2)
     publish(tmp_path, there.sender)
     done = ingest(tmp_path)
-    assert [line for line in done.stderr.splitlines() if line != JAVAS_OWN] == []
+    assert done.stderr == ""
     assert done.stdout.startswith(f"{tmp_path}/party=")
+
+
+_STEERING = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
+_STATUS = re.compile(r"[⠀-⣿] (ingest|reconcile): .*\d:\d\d:\d\d")
+
+
+def on_a_terminal(*arguments: str, **environment: str) -> list[str]:
+    """Every line that a command of the lake leaves on a terminal, or passes over with its status.
+
+    Whatever is drawn over again is a line here as well.
+    """
+    known = {name: text for name, text in os.environ.items() if not name.startswith("SPARK_")}
+    parent, child = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "onceonly", "lake", *arguments],
+        env={**known, **TALKATIVE, "COLUMNS": "300", **environment},
+        stdin=child,
+        stdout=child,
+        stderr=child,
+    ) as command:
+        os.close(child)
+        text = b"".join(iter(lambda: _read(parent), b"")).decode()
+        os.close(parent)
+    assert command.returncode == 0, text
+    lines = re.split(r"[\r\n]+", _STEERING.sub("", text))
+    return [line.strip() for line in lines if line.strip() and not _STATUS.fullmatch(line.strip())]
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 1 << 16)
+    except OSError:  # Linux says so once nobody holds the other end.
+        return b""
+
+
+def test_a_terminal_has_our_own_lines_and_no_others(tmp_path: Path):
+    """A first ingest, and a reconciliation with a page: Java, Spark and workers start in each."""
+    there, _ = healthy(seed=1, messages=2)
+    publish(tmp_path, there.sender)
+    publish(tmp_path, there.receiver)
+    folders = sorted(path.name for path in (tmp_path / "journal").iterdir())
+    head, *rows = on_a_terminal("ingest", str(tmp_path))
+    assert head.split() == ["journal", "batches", "last_seq"]
+    assert [row.split()[:2] for row in rows] == [[f"{tmp_path}/{name}", "1"] for name in folders]
+    found = on_a_terminal("reconcile", str(tmp_path), "--ledger-only")
+    assert [line.split() for line in found[:2]] == [["verdict", "messages"], ["MATCHED", "4"]]
+    assert found[2:] == [f"0 differences; ledger: {tmp_path}/tables/delivery_ledger"]
+
+
+def test_who_asks_sees_what_the_jvm_prints(tmp_path: Path):
+    """By a variable of the environment."""
+    there, _ = healthy(seed=1, messages=2)
+    publish(tmp_path, there.sender)
+    asked = {**TALKATIVE, "ONCEONLY_SPARK_OUTPUT": "show"}
+    assert CHATTER in ingest(tmp_path, **asked).stderr
+
+
+def test_a_jvm_that_does_not_start_says_why(tmp_path: Path):
+    """Its own words, below the error, although nobody asked for what it prints."""
+    there, _ = healthy(seed=1, messages=2)
+    publish(tmp_path, there.sender)
+    done = subprocess.run(
+        [sys.executable, "-m", "onceonly", "lake", "ingest", str(tmp_path)],
+        env={**os.environ, "PYSPARK_SUBMIT_ARGS": "--driver-memory 1k pyspark-shell"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 1
+    assert "What Spark's JVM printed last:" in done.stderr
+    assert "Too small maximum heap" in done.stderr
 
 
 def test_who_has_settings_for_spark_keeps_them(tmp_path: Path):

@@ -1,4 +1,4 @@
-"""Tables on disk: each in a folder of its own, replaced alone."""
+"""Tables on disk: each in a folder of its own, and those of a run published together."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def lake(spark: SparkSession, tmp_path: Path) -> str:
 
 
 def test_tables_that_are_named_are_written(lake: str, spark: SparkSession):
-    """Into a folder of its own each; what is not named stays as it was."""
+    """Into a folder of its own each; what another run wrote stays as it was."""
     found = jobs.reconcile(
         lake,
         as_of=MUCH_LATER,

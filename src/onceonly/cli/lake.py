@@ -138,7 +138,7 @@ def with_spark(job: Callable[[Any], Any]) -> Any:
     context = click.get_current_context(silent=True)
     verb = (context and context.info_name) or "lake"
     try:
-        with of_spark(verb, jobs.activity.now):
+        with of_spark(verb, jobs.activity.now), jobs.told_why():
             return job(jobs)
     except LocalError as error:
         code = Exit.UNEXPECTED if error.name in jobs.NOT_THE_CALLERS else Exit.USAGE
@@ -241,7 +241,7 @@ def compact(lakes: tuple[str, ...], master: str | None, keep_hours: float, outpu
 @lake.command()
 @spark_options
 @as_of_option
-@click.option("--out", help="Folder for the delivery ledger.  [default: in the first lake]")
+@click.option("--out", help="Another folder for the delivery ledger.  [default: in the first lake]")
 @click.option(
     "--table",
     "tables",
@@ -260,6 +260,16 @@ def compact(lakes: tuple[str, ...], master: str | None, keep_hours: float, outpu
     help="What ledger and tables are written as; Delta and Iceberg need their jars in Spark.",
 )
 @click.option("--catalog", metavar="NAME", help="For iceberg: such as lake.onceonly.")
+@click.option(
+    "--register", is_flag=True, help="Make views of ledger and tables, in Spark's catalog."
+)
+@click.option(
+    "--database",
+    default="onceonly",
+    show_default=True,
+    metavar="NAME",
+    help="The database of these views; made where there is none.",
+)
 @output_option
 def reconcile(  # noqa: PLR0913 - because each is one of the command's options
     *,
@@ -276,12 +286,15 @@ def reconcile(  # noqa: PLR0913 - because each is one of the command's options
     sla_share: float,
     table_format: str,
     catalog: str | None,
+    register: bool,
+    database: str,
     output: str,
 ) -> None:
     """Match the journals of both parties, judge every message, and write the tables.
 
-    Exit code 11 where anything differs or an invariant is broken. The folder of `--out` has to be
-    new, empty, or a table's: it is replaced.
+    All that it writes is published at once, as a run (`onceonly lake runs`): readers have the
+    tables of the run before, or all of this one. Exit code 11 where anything differs or an
+    invariant is broken. The folder of `--out` has to be new, empty, or a table's: it is replaced.
 
     \b
     onceonly lake ingest buyer/lake seller/lake
@@ -302,6 +315,7 @@ def reconcile(  # noqa: PLR0913 - because each is one of the command's options
             terms=terms,
             sla=jobs.SlaTarget(round(sla_within_h * US_PER_H), sla_share),
             target=jobs.target(table_format, catalog),
+            register=database if register else None,
         )
     )
     for line in found.not_ingested:
@@ -318,6 +332,7 @@ def reconcile(  # noqa: PLR0913 - because each is one of the command's options
                 "invariants": {line.name: line.breaches for line in found.invariants},
                 "ledger": found.ledger,
                 "tables": found.tables,
+                "run": found.run,
             }
         )
     else:

@@ -33,6 +33,8 @@ from onceonly.cli.key import key
 from onceonly.cli.lake import lake
 from onceonly.cli.lake_advise import advise
 from onceonly.cli.lake_packs import pack, verify
+from onceonly.cli.lake_runs import runs
+from onceonly.cli.lake_take_over import take_over
 from onceonly.cli.message import message, send
 from onceonly.cli.message_evidence import evidence
 from onceonly.cli.message_sent import header, payload
@@ -179,7 +181,7 @@ def demo(**options: object) -> None:
     sys.exit(run_demo(DemoOptions(**options)))  # type: ignore[arg-type]  # because click has typed them
 
 
-for command in (advise, pack, verify):
+for command in (advise, pack, runs, take_over, verify):
     lake.add_command(command)
 for command in (send, message, doubt, bulk, inbox, job, partner, lake, backup, restore):
     cli.add_command(command)

@@ -3,14 +3,9 @@
 Knows how to start the lake's session early and quietly. It must not know what Spark is for.
 """
 
-import os
-from pathlib import Path
 from threading import Thread
 
 from onceonly.demo.gateways import DemoFailed
-
-_QUIET = Path(__file__).parent / "spark-conf"
-"""Log settings: only errors, since the terminal belongs to the progress display."""
 
 
 def start_spark() -> Thread:
@@ -24,7 +19,6 @@ def start_spark() -> Thread:
     except ImportError as error:
         raise DemoFailed(f"the proof needs onceonly[spark]: {error}") from error
     java.prepare()
-    os.environ.setdefault("SPARK_CONF_DIR", str(_QUIET))
 
     def start() -> None:
         # Two journals of a demonstration are little, whatever is sent: they have no payloads.

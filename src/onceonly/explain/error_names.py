@@ -130,7 +130,10 @@ _COMMANDS: Final = {
         "a key cannot sign: too weak, of another kind, or not that of its certificate",
         "the text says which; name a key and the certificate that was made for it",
     ),
-    "LakeBusy": ("another ingest works on this lake", "wait until it ends; then try again"),
+    "LakeBusy": (
+        "another ingest, or another run that writes tables, works on this lake",
+        "wait until it ends; then try again",
+    ),
     "NewerLake": ("a newer onceonly wrote this lake", "use that version or a newer one"),
     "NoCryptography": (
         "signatures need a library that is not installed",
@@ -145,20 +148,28 @@ _COMMANDS: Final = {
     "NoLake": ("there is no lake at the place", "publish or ingest first, or correct the path"),
     "NoPack": ("there is no evidence pack at the place", "correct the path"),
     "NoReason": ("a reason is wanted, since an auditor will read it", "give one"),
+    "NoRun": (
+        "no run of `reconcile` has published tables there, or none of that id is known",
+        "`onceonly lake reconcile` publishes one, `onceonly lake runs` lists them",
+    ),
     "NoSource": ("the place cannot be read as a source of journals", "the text says why"),
+    "NoTable": (
+        "that run did not write the table, or its folders were removed after a newer run",
+        "name a run that has it (`onceonly lake runs`), or judge again",
+    ),
     "NoTableFormat": (
         "Spark has no jar for this table format",
         "give it with --packages, as docs/how-to/table-formats.md shows",
     ),
     "NotCarried": ("HTTP cannot carry this Content-Type", _ENVELOPE),
     "NotCounted": ("no row of that segment counts in the lake", "look at the segment's name"),
-    "NotEmpty": ("a lake is there, and would be replaced", "choose an empty place"),
+    "NotEmpty": ("what others wrote is there, and would be replaced", "choose another place"),
     "NotMail": ("the file is not a mail of 7-bit lines", "give the mail as it came"),
     "NotMicroseconds": ("the instant to judge at is not in microseconds since 1970", "correct it"),
     "NothingIngested": ("the lake has no journals yet", "`onceonly lake ingest` first"),
     "OlderLake": (
         "an older onceonly wrote this lake, and it was not brought up to date yet",
-        "`onceonly lake ingest` into it once: the journals are kept, the rest is made again",
+        "as the line says: `onceonly lake take-over` it; or, from long ago, ingest into it once",
     ),
     "OtherSource": (
         "the checkpoint is of a query that reads something else (inbox or journal)",

@@ -35,6 +35,7 @@ from onceonly.lake.reports import (
     profiles,
     promise,
     purges,
+    reconciliation,
     reconciliation_days,
     retention,
     retries,
@@ -78,7 +79,7 @@ class Evidence(NamedTuple):
     wholeness: DataFrame
     """Per party, `wholeness.COLUMNS`."""
     judged: DataFrame
-    """What `verdicts.verdict` gives at `as_of`."""
+    """What `verdicts.verdict` gives at `as_of`, for lives `model.with_terms`."""
     as_of: int
     policy: Policy
     width_us: int = HOUR_US
@@ -132,7 +133,10 @@ TABLES: Final = (
         in_doubt_ages.DEFINITION,
         lambda e: in_doubt_ages.table(e.judged, as_of=e.as_of, width_us=e.width_us),
     ),
-    CatalogueEntry(reconciliation_days.DEFINITION, lambda e: reconciliation_days.table(e.judged)),
+    CatalogueEntry(
+        reconciliation_days.DEFINITION,
+        lambda e: reconciliation_days.table(reconciliation.counts(e.judged)),
+    ),
     CatalogueEntry(differences.DEFINITION, lambda e: differences.table(e.judged)),
     CatalogueEntry(
         once_only.DEFINITION,
@@ -150,7 +154,7 @@ TABLES: Final = (
     CatalogueEntry(turnaround_heat.DEFINITION, lambda e: turnaround_heat.table(e.judged)),
     CatalogueEntry(
         sla.DEFINITION,
-        lambda e: sla.table(e.judged, e.journal, as_of=e.as_of, target=e.target),
+        lambda e: sla.table(e.judged, as_of=e.as_of, target=e.target),
     ),
     CatalogueEntry(retries.DEFINITION, lambda e: retries.table(e.judged)),
     CatalogueEntry(duplicate_causes.DEFINITION, lambda e: duplicate_causes.table(e.judged)),
@@ -159,13 +163,13 @@ TABLES: Final = (
     CatalogueEntry(failure_notices.DEFINITION, lambda e: failure_notices.table(e.judged)),
     CatalogueEntry(
         budgets.DEFINITION,
-        lambda e: budgets.table(e.judged, e.journal, as_of=e.as_of, terms=e.terms),
+        lambda e: budgets.table(e.judged, as_of=e.as_of, terms=e.terms),
     ),
     CatalogueEntry(
         open_budgets.DEFINITION,
-        lambda e: open_budgets.table(e.judged, e.journal, as_of=e.as_of, terms=e.terms),
+        lambda e: open_budgets.table(e.judged, as_of=e.as_of, terms=e.terms),
     ),
-    CatalogueEntry(volume.DEFINITION, lambda e: volume.table(e.journal, width_us=e.width_us)),
+    CatalogueEntry(volume.DEFINITION, lambda e: volume.table(e.judged, width_us=e.width_us)),
     CatalogueEntry(
         backlog.DEFINITION,
         lambda e: backlog.table(e.judged, e.journal, as_of=e.as_of, width_us=e.width_us),
@@ -190,7 +194,7 @@ TABLES: Final = (
     ),
     CatalogueEntry(
         retention.DEFINITION,
-        lambda e: retention.table(e.judged, e.journal, as_of=e.as_of, terms=e.terms),
+        lambda e: retention.table(e.judged, as_of=e.as_of, terms=e.terms),
     ),
     CatalogueEntry(purges.DEFINITION, lambda e: purges.table(e.journal)),
     CatalogueEntry(bulk_jobs.DEFINITION, lambda e: bulk_jobs.table(e.judged, e.journal)),

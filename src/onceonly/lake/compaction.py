@@ -3,26 +3,27 @@
 Readers see the old folders or the new one, whichever their manifest named. What a manifest no
 longer names stays for as long as a reader may still hold it, and is removed by a later compaction.
 A folder that is large already is left alone, so that a compaction costs in proportion to what came
-since the last one, not to the history.
+since the last one, not to the history. An ingest merges by itself what is small and alike (`tidy`).
 """
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
 from pyspark.sql import SparkSession
 
-from onceonly.lake import activity, manifest, model, runner, storage
+from onceonly.lake import activity, manifest, model, runner, storage, tiers
 from onceonly.lake.ingest import register
 from onceonly.lake.manifest import Manifest, Shelf
 from onceonly.lake.storage import Listed
 
 SMALL_BYTES: Final = 256 << 20
 """A folder of this size is large enough, and is not rewritten any more."""
+FILE_BYTES: Final = 128 << 20
+"""A folder of so many bytes is one file, a larger one as many more."""
 KEEP_S: Final = 86_400.0
 """How long a folder is kept after the manifest stops naming it: longer than any job may read it."""
-
-_FOLDS: Final = {"lifecycle": model.merge, "coverage": model.merge_coverage}
 
 
 def compact(
@@ -44,8 +45,27 @@ def compact(
     return _sweep(shelf, keep_s)
 
 
+def tidy(spark: SparkSession, shelf: Shelf) -> None:
+    """What an ingest does of this by itself: a little, whenever many small folders have come.
+
+    At most one merge of each product, of `tiers.WIDTH` folders that are small; and what was
+    replaced longer ago than any job reads is removed, by name: nothing is listed.
+    """
+    known = manifest.load(shelf)
+    for product in runner.OF_ROWS:
+        names = tiers.due(
+            known.products.get(product, ()), lambda name: storage.size(f"{shelf.root}/{name}")
+        )
+        if names:
+            with activity.step(spark, f"{product} of {shelf.folder}"):
+                known = _fold(spark, shelf, product, names)
+    until = time.time_ns() // 1_000 - int(KEEP_S * 1_000_000)
+    if known.retired and known.retired[0].retired_at < until:
+        _drop_retired(shelf, until)
+
+
 def refold(spark: SparkSession, shelf: Shelf) -> Manifest:
-    """Fold all rows of a party again, by the folds of this version."""
+    """Fold coverage of a party again, by the folds of this version."""
     known = manifest.load(shelf)
     rows = runner.folders(spark, "journal", shelf.paths(known, "journal"))
     name = f"refold-{manifest.fresh_name()}"
@@ -66,9 +86,13 @@ def refold(spark: SparkSession, shelf: Shelf) -> Manifest:
 
 
 def _fold(spark: SparkSession, shelf: Shelf, product: str, names: list[str]) -> Manifest:
-    rows = runner.folders(spark, product, [f"{shelf.root}/{name}" for name in names])
-    folded = _FOLDS[product](rows) if product in _FOLDS else rows
-    target = f"{product}/compact-{manifest.fresh_name()}"
+    paths = [f"{shelf.root}/{name}" for name in names]
+    files = 1 + sum(map(storage.size, paths)) // FILE_BYTES
+    if product == "coverage":
+        folded = model.merge_coverage(runner.folders(spark, product, paths)).coalesce(files)
+    else:
+        folded = runner.bronze(spark, paths).coalesce(files).sortWithinPartitions("event", "seq")
+    target = f"{product}/{_joined(names)}"
     runner.write(folded, f"{shelf.root}/{target}")
     storage.keep([f"{shelf.root}/{target}"])
 
@@ -81,20 +105,33 @@ def _fold(spark: SparkSession, shelf: Shelf, product: str, names: list[str]) -> 
     return manifest.change(shelf, swap)
 
 
+def _joined(names: Sequence[str]) -> str:
+    """The name of a folder with what is in these."""
+    ranges = [manifest.batches_in(name) or (0, 0) for name in names]
+    return manifest.batch_name(min(low for low, _ in ranges), max(high for _, high in ranges))
+
+
 def _sweep(shelf: Shelf, keep_s: float) -> Manifest:
     now = time.time_ns() // 1_000
-    until = now - int(keep_s * 1_000_000)
-    retired = manifest.load(shelf).retired
-    known = manifest.change(shelf, lambda found: found.without_retired(until))
-    dropped = {one.folder for one in retired if one.retired_at < until}
+    known = _drop_retired(shelf, now - int(keep_s * 1_000_000))
     in_use = known.in_use
     for product in (*runner.OF_ROWS, register.PRODUCT):
         for entry in storage.entries(f"{shelf.root}/{product}"):
             name = f"{product}/{entry.name}"
-            if name in in_use:
-                continue
-            if name in dropped or _is_left(shelf, name, entry, now - int(KEEP_S * 1_000_000)):
+            is_old = name not in in_use
+            if is_old and _is_left(shelf, name, entry, now - int(KEEP_S * 1_000_000)):
                 storage.remove(f"{shelf.root}/{name}")
+    return known
+
+
+def _drop_retired(shelf: Shelf, until: int) -> Manifest:
+    """Forget and remove what retired before an instant, in microseconds UTC."""
+    retired = manifest.load(shelf).retired
+    known = manifest.change(shelf, lambda found: found.without_retired(until))
+    in_use = known.in_use
+    for one in retired:
+        if one.retired_at < until and one.folder not in in_use:
+            storage.remove(f"{shelf.root}/{one.folder}")
     return known
 
 

@@ -6,14 +6,15 @@ it know how the sheet is shown. Order inside one journal is compared by row numb
 journals only with the agreed clock accuracy between them.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.lake.expressions import always, any_of, as_bits, is_overdue, is_true, never
 from onceonly.lake.schemas import KEY
+from onceonly.lake.stretches import with_greatest_before
 from onceonly.lake.verdicts import (
     Policy,
     Verdict,
@@ -29,12 +30,26 @@ EXAMPLES_MAX: Final = 5
 _NEVER: Final = 9_223_372_036_854_775_807
 """Row number of what has not happened: later than every row."""
 
+EARLIER: Final = "earlier"
+"""Latest end of a message before this one in its pair."""
+
 
 class Judgement(NamedTuple):
     """When and by which policy the sheet is filled in."""
 
     as_of: int
     policy: Policy
+
+
+class Order(NamedTuple):
+    """Which messages of a pair come before one, and what they must have reached: row numbers."""
+
+    place: str
+    """Column of the place in the order."""
+    turn: str
+    """Column of when a message had its turn: no earlier message may reach its end after that."""
+    end: Callable[[], Column]
+    """When a message reached its end."""
 
 
 class Invariant(NamedTuple):
@@ -44,8 +59,8 @@ class Invariant(NamedTuple):
     claim: str
     applies: Callable[[Judgement], Column]
     broken: Callable[[Judgement], Column]
-    needs_order: bool = False
-    """It asks what came before (`with_order`), and only of messages that go one after another."""
+    order: Order | None = None
+    """It asks what came before (`EARLIER`), and only of messages that go one after another."""
 
 
 def _is_there(name: str) -> Column:
@@ -75,6 +90,18 @@ def _is_overdue(name: str, wait_us: int, judgement: Judgement) -> Column:
 
 def _is(wanted: Verdict, judgement: Judgement) -> Column:
     return is_so(wanted, as_of=judgement.as_of, policy=judgement.policy)
+
+
+def _gave_turn_back() -> Column:
+    return F.coalesce("released_seq", F.lit(_NEVER))
+
+
+def _was_handed_over() -> Column:
+    return F.col("handed_over_seq")
+
+
+def _is_before_its_turn(_: Judgement) -> Column:
+    return F.col("turn") < F.col(EARLIER)
 
 
 def _is_silent(judgement: Judgement) -> Column:
@@ -162,15 +189,15 @@ INVARIANTS: Final = (
         "I15",
         "No numbered message of a pair was sent while another one was under way.",
         lambda _: _is_counted("transmissions") & _is_numbered() & is_promised(),
-        lambda _: F.col("first_sent_seq") < F.col("turn_free_seq"),
-        needs_order=True,
+        _is_before_its_turn,
+        Order("first_sent_seq", "first_sent_seq", _gave_turn_back),
     ),
     Invariant(
         "I16",
         "Numbered messages of a pair were handed over in the order of their submission.",
         lambda j: _is(Verdict.MATCHED, j) & _is_numbered(),
-        lambda _: F.col("handed_over_seq") < F.col("order_seq"),
-        needs_order=True,
+        _is_before_its_turn,
+        Order("submitted_seq", "handed_over_seq", _was_handed_over),
     ),
     Invariant(
         "I18",
@@ -238,43 +265,72 @@ INVARIANTS: Final = (
 """The lines of the sheet, in the order of `invariants.md`."""
 
 
-def with_order(judged: DataFrame, judgement: Judgement) -> DataFrame:
-    """The judged lifecycles that go one after another, with what came before each in its pair.
-
-    `turn_free_seq`: row number at which the messages sent before it had given their turn back.
-    `order_seq`: row number of the latest hand-over among messages submitted before it.
-    """
-    before = (Window.unboundedPreceding, -1)
-    pair = Window.partitionBy("from_party", "to_party")
-    by_turn = pair.orderBy("first_sent_seq", "message_id").rowsBetween(*before)
-    by_order = pair.orderBy("submitted_seq", "message_id").rowsBetween(*before)
-    in_turn = is_true(F.col("transmissions") > F.lit(0))
-    freed = F.when(in_turn, F.coalesce("released_seq", F.lit(_NEVER)))
-    handed = F.when(_is(Verdict.MATCHED, judgement), F.col("handed_over_seq"))
-    numbered = judged.where(_is_numbered() & is_promised())
-    return numbered.withColumn("turn_free_seq", F.max(freed).over(by_turn)).withColumn(
-        "order_seq", F.max(handed).over(by_order)
-    )
-
-
 def breaches(judged: DataFrame, *, as_of: int, policy: Policy) -> DataFrame:
     """Per message of `verdicts.verdict`: its key, and the lines it is tried for and breaks.
 
     `tried` and `broken` are numbers with a bit for each line of the sheet (`names`): messages
     with equal bits are counted together, however many there are. A message that goes after another
-    has a second row, for the lines that need the order: a pair is sorted by one task, so nothing
-    is that need not be.
+    has a row more for each line that needs the order.
+    """
+    alone = breaches_alone(judged, as_of=as_of, policy=policy)
+    return alone.unionByName(breaches_in_order(judged, as_of=as_of, policy=policy))
+
+
+def breaches_alone(judged: DataFrame, *, as_of: int, policy: Policy) -> DataFrame:
+    """The part of `breaches` that asks each message alone: of any part of the lives."""
+    asked = [line for line in INVARIANTS if line.order is None]
+    return judged.select(*KEY, *_bits(Judgement(as_of, policy), asked))
+
+
+def turns(policy: Policy) -> list[Column]:
+    """The instants after which `breaches_alone` holds another thing of a life, or never.
+
+    Beside those after which another verdict may hold (`verdicts.turns`).
+    """
+    waits = {
+        "submitted_at": policy.verdict_within_us,
+        "cancelled_at": policy.grace_us,
+        "stored_at": policy.grace_us,
+    }
+    return [F.col(name) + F.lit(wait_us) for name, wait_us in waits.items()]
+
+
+def _bits(judgement: Judgement, asked: Iterable[Invariant]) -> list[Column]:
+    tried = {line: is_true(line.applies(judgement)) for line in asked}
+    broken = {line: holds & is_true(line.broken(judgement)) for line, holds in tried.items()}
+    return [_by_line(tried).alias("tried"), _by_line(broken).alias("broken")]
+
+
+def breaches_in_order(judged: DataFrame, *, as_of: int, policy: Policy) -> DataFrame:
+    """The part of `breaches` that asks what came before: of all lives at once.
+
+    Only messages that a line is tried for: others have no turn, and hold up nobody.
     """
     judgement = Judgement(as_of, policy)
-    alone = _asked(judged, judgement, needs_order=False)
-    return alone.unionByName(_asked(with_order(judged, judgement), judgement, needs_order=True))
-
-
-def _asked(judged: DataFrame, judgement: Judgement, *, needs_order: bool) -> DataFrame:
-    asked = [line for line in INVARIANTS if line.needs_order is needs_order]
-    tried = {line: is_true(line.applies(judgement)) for line in asked}
-    broken = {line: tried[line] & is_true(line.broken(judgement)) for line in asked}
-    return judged.select(*KEY, _by_line(tried).alias("tried"), _by_line(broken).alias("broken"))
+    turns, is_broken = [], never()
+    for line, bit in _BITS:
+        if line.order is None:
+            continue
+        columns = {
+            "line": F.lit(bit).cast("bigint"),
+            "place": F.col(line.order.place),
+            "turn": F.col(line.order.turn),
+            "end": line.order.end(),
+        }
+        turn = F.struct(*[column.alias(name) for name, column in columns.items()])
+        turns.append(F.when(is_true(line.applies(judgement)), turn))
+        is_broken |= (F.col("line") == F.lit(bit)) & is_true(line.broken(judgement))
+    numbered = judged.where(_is_numbered() & is_promised())
+    rows = numbered.select(*KEY, F.inline(F.array_compact(F.array(*turns))))
+    broken = F.when(is_broken, F.col("line")).otherwise(F.lit(0).cast("bigint"))
+    placed = with_greatest_before(
+        rows,
+        EARLIER,
+        F.col("end"),
+        line=("line", "from_party", "to_party"),
+        order=("place", "message_id"),
+    )
+    return placed.select(*KEY, F.col("line").alias("tried"), broken.alias("broken"))
 
 
 def _by_line(holds: Mapping[Invariant, Column]) -> Column:
@@ -289,28 +345,46 @@ def names(bits: int) -> list[str]:
 _BITS: Final = [(line, 1 << place) for place, line in enumerate(INVARIANTS)]
 
 
-def sheet(tried_and_broken: DataFrame) -> DataFrame:
-    """One row per invariant that some message is tried for: name, messages, breaches, examples.
+def tallies(tried_and_broken: DataFrame) -> DataFrame:
+    """Messages with equal bits, counted: `tried`, `broken`, `messages`, and the `least` MessageIds.
 
-    `examples` holds at most `EXAMPLES_MAX` MessageIds, the least first.
+    Tallies of parts of the messages, in a union, are tallies too: `merged` adds them up.
     """
     of_a_breach = F.when(F.col("broken") != F.lit(0), F.col("message_id"))
-    alike = tried_and_broken.groupBy("tried", "broken").agg(
+    return tried_and_broken.groupBy("tried", "broken").agg(
         F.count("*").alias("messages"),
         F.min_by("message_id", of_a_breach, EXAMPLES_MAX).alias("least"),
     )
+
+
+def merged(tallies: DataFrame) -> DataFrame:
+    """The tallies of parts of the messages, as those of the whole."""
+    return tallies.groupBy("tried", "broken").agg(
+        F.sum("messages").alias("messages"), _least(F.col("least")).alias("least")
+    )
+
+
+def _least(examples: Column) -> Column:
+    return F.slice(F.array_sort(F.flatten(F.collect_list(examples))), 1, EXAMPLES_MAX)
+
+
+def sheet(tallies: DataFrame) -> DataFrame:
+    """One row per invariant that some message is tried for: name, messages, breaches, examples.
+
+    `tallies` may be a union of those of parts. `examples` holds at most `EXAMPLES_MAX` MessageIds,
+    the least first.
+    """
     lines = [
         F.struct(F.lit(line.name).alias("name"), F.lit(bit).alias("bit")) for line, bit in _BITS
     ]
     is_broken = F.col("broken").bitwiseAND(F.col("bit")) != F.lit(0)
-    least = F.array_sort(F.flatten(F.collect_list(F.when(is_broken, F.col("least")))))
     return (
-        alike.select("*", F.inline(F.array(*lines)))
+        tallies.select("*", F.inline(F.array(*lines)))
         .where(F.col("tried").bitwiseAND(F.col("bit")) != F.lit(0))
         .groupBy("name")
         .agg(
             F.sum("messages").alias("messages"),
             F.sum(F.when(is_broken, F.col("messages")).otherwise(F.lit(0))).alias("breaches"),
-            F.slice(least, 1, EXAMPLES_MAX).alias("examples"),
+            _least(F.when(is_broken, F.col("least"))).alias("examples"),
         )
     )

@@ -1,8 +1,8 @@
-"""Who may change a lake: one ingest at a time, and one change of a manifest at a time.
+"""Who may change a lake: one ingest at a time, one writer of tables, one change of a manifest.
 
 A lock of the operating system ends with the process that holds it, however that dies. It is on the
 folder itself, whether its name is a path, a link or `file://…`. An object store has no such locks;
-there the operator must make sure that only one ingest runs at a time.
+there the operator must make sure that only one ingest, and one run of `reconcile`, works at a time.
 """
 
 import fcntl
@@ -15,21 +15,35 @@ from onceonly.lake import storage
 from onceonly.message.errors import LocalError
 
 _INGEST: Final = ".ingest.lock"
+_TABLES: Final = ".tables.lock"
 _CHANGE: Final = ".manifest.lock"
 
 
 @contextmanager
 def ingesting(folder: str) -> Iterator[None]:
     """Hold the lock for ingests into a lake. Raises `LocalError` (LakeBusy) if it is taken."""
+    with _alone(folder, _INGEST, f"another ingest into {folder} is running"):
+        yield
+
+
+@contextmanager
+def tabling(folder: str) -> Iterator[None]:
+    """Hold the lock for the tables of a lake. Raises `LocalError` (LakeBusy) if it is taken."""
+    with _alone(folder, _TABLES, f"another run writes the tables of {folder}: wait until it ends"):
+        yield
+
+
+@contextmanager
+def _alone(folder: str, lock: str, taken: str) -> Iterator[None]:
     place = _local(folder)
     if place is None:
         yield
         return
-    with Path(place, _INGEST).open("w") as file:
+    with Path(place, lock).open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise LocalError("LakeBusy", f"another ingest into {folder} is running") from None
+            raise LocalError("LakeBusy", taken) from None
         yield
 
 

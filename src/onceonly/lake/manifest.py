@@ -1,25 +1,30 @@
 """Which parts of a lake count: one small file per party names the folders.
 
-A folder exists for readers only once the manifest names it; the manifest is replaced by a
-temporary file and a rename. So a batch that was half written when its job died was never there.
+A folder exists for readers only once the manifest names it. So a batch that was half written when
+its job died was never there. A change of the manifest is one small file more in its log, which is
+whole or not there; a reader takes the last snapshot and the entries after it. After every
+`ENTRIES_MAX` entries the next snapshot takes the place of the one before.
 The manifest also says what is *not* there: row numbers that are missing, segments that are kept
 apart, rows that stand in the journal twice with different content. Knows names and numbers, no
 Spark.
 """
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 from uuid import uuid4
 
 from onceonly.journal.segment import JOURNAL_FOLDER
-from onceonly.lake import lease, storage
+from onceonly.lake import lease, manifest_log, storage
 from onceonly.lake.storage import lake_url
 from onceonly.message.errors import LocalError
 
 __all__ = [
     "INGESTED_FOLDER",
+    "LOG_FOLDER",
     "MANIFEST_VERSION",
     "Distrusted",
     "Manifest",
@@ -27,21 +32,34 @@ __all__ = [
     "Range",
     "Retired",
     "Shelf",
+    "append",
+    "batch_name",
+    "batches_in",
     "change",
     "count",
     "fresh_name",
+    "is_to_take_over",
     "joined",
     "journal_bytes",
     "lake_url",
     "load",
     "load_or_renew",
+    "old_manifest",
     "publish",
     "shelves",
+    "snapshot",
 ]
 
 INGESTED_FOLDER: Final = "ingested"
-MANIFEST_VERSION: Final = 2
+MANIFEST_VERSION: Final = 3
+TAKEN_OVER_VERSION: Final = 2
+"""The version before, of lakes that `lake take-over` takes over."""
+ENTRIES_MAX: Final = 32
+"""After so many entries of its log a manifest is written whole once more."""
+LOG_FOLDER: Final = "log"
 _MANIFEST: Final = "manifest.json"
+_ENTRY: Final = "entry"
+_OLDER: Final = "OlderLake"
 
 Range = tuple[int, int]
 """First and last row number, both in it."""
@@ -85,6 +103,9 @@ class Manifest:
 
     batches: int = 0
     """How often rows were taken in."""
+    lineage: str = ""
+    """A fresh name for every beginning: the first batch, and one that wrote all rows again since
+    some of before do not count any more. Batches are numbered within one."""
     rows: int = 0
     """Rows that are in, each once."""
     ranges: tuple[Range, ...] = ()
@@ -176,6 +197,20 @@ def fresh_name() -> str:
     return uuid4().hex[:16]
 
 
+def batch_name(first: int, last: int | None = None) -> str:
+    """A fresh name of a folder with the rows of these batches."""
+    return f"batch-{first:08}-{first if last is None else last:08}-{fresh_name()}"
+
+
+_BATCHES: Final = re.compile(r"/batch-(\d{8,})-(\d{8,})-[0-9a-f]{16}$")
+
+
+def batches_in(folder: str) -> Range | None:
+    """The first and the last batch of which a folder has rows; None where its name is older."""
+    named = _BATCHES.search(folder)
+    return None if named is None else (int(named[1]), int(named[2]))
+
+
 def count(ranges: Iterable[Range]) -> int:
     """How many numbers stand in these ranges, which must be apart."""
     return sum(high - low + 1 for low, high in ranges)
@@ -258,55 +293,176 @@ def _rows(shelf: Shelf) -> int:
         return 0
 
 
+class _Found(NamedTuple):
+    """A party's manifest, and where its log stands."""
+
+    manifest: Manifest
+    state: Mapping[str, Any]
+    """The manifest as JSON has it."""
+    entry: int
+    """Number of the last entry that is in it; 0 where there was none."""
+    snapshot: int | None
+    """Number of the last entry that is in the snapshot; None where that is to be replaced."""
+
+
 def load(shelf: Shelf) -> Manifest:
     """The party's manifest; an empty one where nothing was ever published.
 
     Raises `LocalError`: OlderLake, NewerLake, BadManifest.
     """
+    return _found(shelf).manifest
+
+
+def _found(shelf: Shelf) -> _Found:
+    place = f"{shelf.root}/{_MANIFEST}"
+    content = storage.read_bytes(place)
+    while True:
+        found = _after(shelf, content)
+        # Entries that a snapshot has are removed some time: a slow reader begins again with it.
+        newest = storage.read_bytes(place)
+        if newest == content or newest is None or _number(newest, place) <= found.entry:
+            return found
+        content = newest
+
+
+def _after(shelf: Shelf, content: bytes | None) -> _Found:
+    """What a snapshot says, and the entries after it."""
     name = f"{shelf.root}/{_MANIFEST}"
-    content = storage.read_bytes(name)
-    if content is None:
-        return Manifest()
+    state: Mapping[str, Any] = _EMPTY
+    snapshot = 0
     try:
-        return _parsed(json.loads(content), name)
-    except (ValueError, KeyError, TypeError) as error:
+        if content is not None:
+            whole = _snapshot(content)
+            _require_ours(whole, name)
+            state = {key: value for key, value in whole.items() if key != _ENTRY}
+            snapshot = whole.get(_ENTRY, 0)
+        entry = snapshot
+        while (told := storage.read_bytes(_of_log(shelf, entry + 1))) is not None:
+            name = _of_log(shelf, entry + 1)
+            change = json.loads(told)
+            _require_ours(change, name)
+            state = manifest_log.applied(state, change["change"])
+            entry += 1
+        return _Found(_parsed(state), state, entry, snapshot)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise LocalError("BadManifest", f"{name} is no manifest: {error!r}") from error
 
 
-def load_or_renew(shelf: Shelf) -> Manifest:
-    """The party's manifest for an ingest; a new one in place of one of an older version."""
+def _number(content: bytes, name: str) -> int:
     try:
-        return load(shelf)
+        return int(_snapshot(content).get(_ENTRY, 0))
+    except (ValueError, AttributeError) as error:
+        raise LocalError("BadManifest", f"{name} is no manifest: {error!r}") from error
+
+
+@lru_cache(maxsize=8)
+def _snapshot(content: bytes) -> Mapping[str, Any]:
+    """An ingest reads the same snapshot several times, and the next one mostly does too."""
+    state: Mapping[str, Any] = json.loads(content)
+    return state
+
+
+def _of_log(shelf: Shelf, entry: int) -> str:
+    return f"{shelf.root}/{LOG_FOLDER}/{entry:020}.json"
+
+
+def load_or_renew(shelf: Shelf) -> Manifest:
+    """The party's manifest for an ingest; a new one in place of one in which nothing was checked.
+
+    Raises `LocalError` like `load`, OlderLake only where `lake take-over` can take the lake over.
+    """
+    return _found_or_renewed(shelf).manifest
+
+
+def _found_or_renewed(shelf: Shelf) -> _Found:
+    try:
+        return _found(shelf)
     except LocalError as error:
-        if error.name != "OlderLake":
+        if error.name != _OLDER or is_to_take_over(shelf):
             raise
-        return Manifest()
+        return _Found(Manifest(), _EMPTY, 0, None)
+
+
+def is_to_take_over(shelf: Shelf) -> bool:
+    """Whether the party's manifest is of the version that `lake take-over` takes over."""
+    return old_manifest(shelf) is not None
+
+
+def old_manifest(shelf: Shelf) -> Manifest | None:
+    """A manifest of the version before, which names the folders of before; None if it is none."""
+    content = storage.read_bytes(f"{shelf.root}/{_MANIFEST}")
+    try:
+        state = json.loads(content or b"{}")
+        return _parsed(state) if state.get("version") == TAKEN_OVER_VERSION else None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
 
 
 def change(shelf: Shelf, how: Callable[[Manifest], Manifest]) -> Manifest:
-    """Replace the party's manifest by the result of `how`; from now on readers see that."""
+    """Make the result of `how` the party's manifest; from now on readers see that.
+
+    Where another one was quicker, `how` is asked once more, for what that one has left.
+    """
     with lease.changing(shelf.root):
-        before = load_or_renew(shelf)
-        after = how(before)
-        if after != before:
-            publish(shelf, after)
-    return after
+        while True:
+            before = _found_or_renewed(shelf)
+            after = how(before.manifest)
+            if after == before.manifest:
+                return after
+            if before.snapshot is None:
+                publish(shelf, after)
+                return after
+            state = _written(after)
+            if not append(shelf, before.entry + 1, manifest_log.difference(before.state, state)):
+                continue
+            if before.entry + 1 - before.snapshot >= ENTRIES_MAX:
+                snapshot(shelf, before.entry + 1, state)
+            return after
+
+
+def append(shelf: Shelf, entry: int, told: Mapping[str, Any]) -> bool:
+    """Write the next entry of the log, whole or not at all; False if another one has."""
+    content = {"version": MANIFEST_VERSION, "change": told}
+    name = _of_log(shelf, entry)
+    if not storage.create_bytes(name, json.dumps(content, separators=(",", ":")).encode()):
+        return False
+    if storage.local_path(shelf.root) is not None:
+        return True
+    # No lock keeps two apart here. Somebody may have gone so far meanwhile that the entry of that
+    # number was removed again: then this one stands before the snapshot, and nobody reads it.
+    place = f"{shelf.root}/{_MANIFEST}"
+    newest = storage.read_bytes(place)
+    return newest is None or _number(newest, place) < entry
+
+
+def snapshot(shelf: Shelf, entry: int, state: Mapping[str, Any]) -> None:
+    """Replace the snapshot by one with all entries up to this one, and remove some long since in.
+
+    Those of the last two snapshots stay, for whoever began to read before this one was there.
+    """
+    content = json.dumps({**state, _ENTRY: entry}, separators=(",", ":")).encode()
+    storage.replace_bytes(f"{shelf.root}/{_MANIFEST}", content)
+    until = entry - 2 * ENTRIES_MAX
+    for old in range(max(1, until - ENTRIES_MAX), until + 1):
+        storage.remove(_of_log(shelf, old))
 
 
 def publish(shelf: Shelf, manifest: Manifest) -> None:
     """Replace the party's manifest, whatever it says."""
-    content = json.dumps(_written(manifest), indent=1).encode()
-    storage.replace_bytes(f"{shelf.root}/{_MANIFEST}", content)
+    names = [one.name.partition(".")[0] for one in storage.listed(f"{shelf.root}/{LOG_FOLDER}")]
+    last = max((int(name) for name in names if name.isdecimal()), default=0)
+    snapshot(shelf, last, _written(manifest))
 
 
 def _written(manifest: Manifest) -> dict[str, Any]:
     return {
         "version": MANIFEST_VERSION,
         "batches": manifest.batches,
+        "lineage": manifest.lineage,
         "rows": manifest.rows,
-        "ranges": manifest.ranges,
+        "ranges": [list(one) for one in manifest.ranges],
         "first_fork": manifest.first_fork,
-        "products": dict(manifest.products),
+        "products": {name: list(folders) for name, folders in manifest.products.items()},
         "folds": manifest.folds,
         "unknown_columns": dict(manifest.unknown_columns),
         "quarantined": [one._asdict() for one in manifest.quarantined],
@@ -315,17 +471,23 @@ def _written(manifest: Manifest) -> dict[str, Any]:
     }
 
 
-def _parsed(read: dict[str, Any], name: str) -> Manifest:
+def _require_ours(read: Mapping[str, Any], name: str) -> None:
     version = read["version"]
-    if version < MANIFEST_VERSION:
-        raise LocalError(
-            "OlderLake",
-            f"{name} has version {version}, in which no segment was looked at: ingest once more",
-        )
     if version > MANIFEST_VERSION:
         raise LocalError("NewerLake", f"{name} has version {version}, which is not ours")
+    if version == TAKEN_OVER_VERSION:
+        place = name.partition(f"/{INGESTED_FOLDER}/")[0]
+        text = "its rows are kept in the layout of before: run onceonly lake take-over"
+        raise LocalError(_OLDER, f"{name} has version {version}, {text} {place}")
+    if version < MANIFEST_VERSION:
+        text = "in which no segment was looked at: ingest once more"
+        raise LocalError(_OLDER, f"{name} has version {version}, {text}")
+
+
+def _parsed(read: Mapping[str, Any]) -> Manifest:
     return Manifest(
         batches=read["batches"],
+        lineage=read.get("lineage", ""),
         rows=read["rows"],
         ranges=tuple((low, high) for low, high in read["ranges"]),
         first_fork=read["first_fork"],
@@ -336,3 +498,6 @@ def _parsed(read: dict[str, Any], name: str) -> Manifest:
         distrusted=tuple(Distrusted(**one) for one in read.get("distrusted", ())),
         retired=tuple(Retired(**one) for one in read["retired"]),
     )
+
+
+_EMPTY: Final[Mapping[str, Any]] = _written(Manifest())

@@ -25,7 +25,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.journal.record import METHOD_TRANSPORT
-from onceonly.lake import marks
+from onceonly.lake import header_terms, marks
 from onceonly.lake.expressions import (
     bin_start,
     holder,
@@ -157,6 +157,7 @@ receiver compares all 256 bits before it calls a copy a duplicate, and differenc
 the whole digest.
 """
 _WITH_CONTENT: Final = (Event.SUBMITTED, Event.STORED, Event.HANDED_OVER)
+_WITH_TERMS: Final = (Event.SUBMITTED, Event.STORED)
 _CONTENT_MEANING: Final = "digest of Submitted, Stored and HandedOver, as a number of 64 bits"
 _HEADER_MEANING: Final = f"header {_CONTENT_MEANING}"
 
@@ -341,6 +342,15 @@ FOLDS: Final = (
     _count("collisions", Event.COLLISION_DETECTED),
     _count("rejections", Event.REJECTED),
     Fold("stored_bytes", How.MAX, "size_bytes", _is(Event.STORED), "size of the payloads stored"),
+    # What it went under, as each end tells.
+    *[
+        Fold(f"{name}_{half}", How.MIN, f"terms_{half}", _is(event), meaning)
+        for name, event in (("submitted", Event.SUBMITTED), ("stored", Event.STORED))
+        for half, meaning in (
+            ("high", f"number of the first {event.value} row, and half of the number of its terms"),
+            ("low", "the same, with the other half"),
+        )
+    ],
     # On the way.
     _passing("custodies", Event.STORED, "intermediaries that took the message into their care"),
     _passing("acks_in_custody", Event.ACK_SENT, "acknowledgements of theirs"),
@@ -394,18 +404,20 @@ def partial(journal: DataFrame) -> DataFrame:
     )
     # The hash of null is a number as well.
     has_content = is_event(*_WITH_CONTENT) & ~is_passing()
+    has_terms = is_event(*_WITH_TERMS) & ~is_passing()
     folded = rows.select(
         F.coalesce("from_party", "party").alias("from_party"),
         "to_party",
         subject().alias("message_id"),
         *_FOLDED_COLUMNS,
         marks.kind().alias(marks.KIND),
+        F.when(has_terms, header_terms.number()).alias(header_terms.NUMBER),
         *[
             F.when(has_content & F.col(digest).isNotNull(), F.xxhash64(digest)).alias(name)
             for name, digest in ((CONTENT, "digest"), (HEADER, "header_digest"))
         ],
     )
-    marked = folded.withColumn(marks.OF_ROW, F.expr(marks.MARKS_OF_ROW))
+    marked = folded.withColumns({marks.OF_ROW: F.expr(marks.MARKS_OF_ROW), **header_terms.halves()})
     return marked.groupBy(*KEY).agg(*[fold.in_numbers().of_rows() for fold in FOLDS])
 
 
@@ -424,12 +436,41 @@ _FOLDED_COLUMNS: Final = (
 """Columns of a row that folds ask for, beside its kind and its content."""
 
 
-def merge(partials: DataFrame) -> DataFrame:
-    """Lifecycles from any union of partials of disjoint rows: one row per message key."""
+def merge(partials: DataFrame, *also: Column) -> DataFrame:
+    """Lifecycles from any union of partials of disjoint rows: one row per message key.
+
+    `also` are more folds of columns that the partials have beside ours.
+    """
     # A message has few partials, each in another file: folding them before the shuffle joins hardly
     # any, and costs as much as folding them after it.
     met = partials.repartition(*KEY)
-    return met.groupBy(*KEY).agg(*[fold.of_folds() for fold in FOLDS])
+    return met.groupBy(*KEY).agg(*[fold.of_folds() for fold in FOLDS], *also)
+
+
+def terms(journal: DataFrame) -> DataFrame:
+    """What the numbers of terms in these rows' lives stand for: `NUMBER` and the five words.
+
+    A number may stand in several rows of a union of such frames; `with_terms` takes any.
+    """
+    told = journal.where(is_event(*_WITH_TERMS) & ~is_passing())
+    return told.select(
+        header_terms.number().alias(header_terms.NUMBER), *header_terms.COLUMNS
+    ).distinct()
+
+
+def with_terms(lives: DataFrame, terms: DataFrame) -> DataFrame:
+    """The lives, judged or not, with the five words of `header_terms.COLUMNS` that each went under.
+
+    `terms` is any union of what `terms` gave for the rows of these lives. Null where neither end's
+    journal has the message.
+    """
+    # Two fives with one number are next to impossible, and must not make two lives of one.
+    words = F.min(F.struct(*header_terms.COLUMNS)).alias("words")
+    once = terms.groupBy(header_terms.NUMBER).agg(words).select(header_terms.NUMBER, "words.*")
+    numbered = lives.withColumn(header_terms.NUMBER, header_terms.number_of_life())
+    # Few numbers are those of all lives: a shuffle by them would put all lives into few tasks.
+    named = numbered.join(F.broadcast(once), header_terms.NUMBER, "left")
+    return named.select(*lives.columns, *header_terms.COLUMNS)
 
 
 _OF_NO_STRANGER: Final = tuple(

@@ -6,25 +6,27 @@ Everything that it carries between storage and storage is made by the pure funct
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
 from py4j.protocol import Py4JJavaError
+from pyspark import SparkConf
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
-from pyspark.sql.types import BooleanType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import BooleanType, DateType, LongType, StringType, StructField, StructType
 
-from onceonly.lake import java, manifest, model, schemas, storage
+from onceonly.lake import cut, java, jvm, manifest, model, runs, schemas, storage, verdicts
 from onceonly.lake.formats import TableFormat
-from onceonly.lake.ingest import register, seams, segments
+from onceonly.lake.ingest import neighbours, register, seams, segments
 from onceonly.lake.ingest.intake import url
+from onceonly.lake.ingest.register import KnownSegments
 from onceonly.lake.manifest import Manifest, Quarantined, Shelf
-from onceonly.lake.wholeness import Tail, Wholeness, of_copies
+from onceonly.lake.wholeness import Tail, Wholeness, of_copies, of_cut
 from onceonly.message.errors import LocalError
 
 SETTINGS: Final = {
@@ -66,23 +68,30 @@ def partitions(journal_bytes: int) -> int:
     return min(max(_TASKS, journal_bytes // _PARTITION_BYTES), _PARTITIONS_MAX)
 
 
-_FOLDED: Final = {
-    "lifecycle": StructType(
-        [StructField(name, StringType()) for name in schemas.KEY]
-        + [StructField(fold.name, LongType()) for fold in model.FOLDS]
-    ),
-    "coverage": StructType(
-        [StructField(name, StringType()) for name in model.COVERAGE_KEY]
-        + [StructField(fold.name, LongType()) for fold in model.COVERAGE_FOLDS]
-    ),
-}
+LIFECYCLE: Final = StructType(
+    [StructField(name, StringType()) for name in schemas.KEY]
+    + [StructField(fold.name, LongType()) for fold in model.FOLDS]
+)
+"""What `model.merge` gives."""
+JUDGED: Final = StructType(
+    [
+        *LIFECYCLE.fields,
+        StructField("published_on", DateType()),
+        StructField("is_two_sided", BooleanType()),
+        *[StructField(name, StringType()) for name in verdicts.WORDS],
+    ]
+)
+"""What `verdicts.verdict` gives of lives that are kept by day."""
 _TYPES: Final = {"bigint": LongType, "boolean": BooleanType, "string": StringType}
 _SCHEMAS: Final = {
     "journal": schemas.JOURNAL,
     "segments": StructType(
         [StructField(name, _TYPES[kind]()) for name, kind in segments.TYPES.items()]
     ),
-    **_FOLDED,
+    "coverage": StructType(
+        [StructField(name, StringType()) for name in model.COVERAGE_KEY]
+        + [StructField(fold.name, LongType()) for fold in model.COVERAGE_FOLDS]
+    ),
 }
 
 
@@ -92,14 +101,11 @@ def _as_they_are(rows: DataFrame) -> DataFrame:
 
 OF_ROWS: Final[Mapping[str, Callable[[DataFrame], DataFrame]]] = {
     "journal": _as_they_are,
-    "lifecycle": model.partial,
     "coverage": model.coverage,
 }
 """What is made of journal rows, by product."""
-FOLDED: Final = ("lifecycle", "coverage")
-FOLDS_MARK: Final = sha256(
-    repr([model.RULES, *map(tuple, (*model.FOLDS, *model.COVERAGE_FOLDS))]).encode()
-).hexdigest()[:12]
+FOLDED: Final = ("coverage",)
+FOLDS_MARK: Final = sha256(repr([*map(tuple, model.COVERAGE_FOLDS)]).encode()).hexdigest()[:12]
 """Changes with every fold and rule, so that nothing is merged with what older folds left."""
 
 
@@ -130,11 +136,18 @@ TINY: Final = {
 }
 
 
-def session(master: str | None, app_name: str, *, journal_bytes: int | None = None) -> SparkSession:
+def session(
+    master: str | None,
+    app_name: str,
+    *,
+    journal_bytes: int | None = None,
+    has_catalog: bool = False,
+) -> SparkSession:
     """The Spark session: the running one, or a new one.
 
     `master` is passed on as given. None means what spark-submit was told, or `local[*]`.
-    `journal_bytes`, where known, tunes a new local session for little or much.
+    `journal_bytes`, where known, tunes a new local session for little or much. With `has_catalog`
+    a new one has a catalog that stays when it ends: Hive's, as Spark is configured for it.
     """
     running = SparkSession.getActiveSession()
     if running is not None:
@@ -144,17 +157,20 @@ def session(master: str | None, app_name: str, *, journal_bytes: int | None = No
         os.environ["JAVA_HOME"] = str(home)
     # Workers take the `python3` of the PATH otherwise, which need not have our packages.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.appName(app_name)
+    conf = SparkConf().setAppName(app_name)
     is_submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     if master is not None or not is_submitted:
-        builder = builder.master(master or "local[*]")
+        conf.setMaster(master or "local[*]")
     is_local = not is_submitted and (master or "local").startswith("local")
     settings = {**SETTINGS, **(_LOCAL_SETTINGS if is_local else {})}
     if is_local:
         settings |= _tuned(journal_bytes)
-    for key, setting in settings.items():
-        builder = builder.config(key, setting)
-    spark = builder.getOrCreate()
+    if has_catalog:
+        conf.set("spark.sql.catalogImplementation", "hive")
+    conf.setAll(list(settings.items()))
+    if not is_submitted:
+        jvm.launch(conf)
+    spark = SparkSession.builder.config(conf=conf).getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     return spark
 
@@ -182,12 +198,22 @@ class Holdings:
     spark: SparkSession
     copies: Mapping[str, Copies]
     """Per party folder: usually one shelf, but several lakes may hold the journal of one party."""
+    until: int | None = None
+    """Journal rows that are later than this do not count, in microseconds UTC; None: all do."""
+
+    def cut(self, until: int) -> "Holdings":
+        """The same without the journal rows that are later than an instant."""
+        return replace(self, until=until)
 
     def read(self, product: str) -> DataFrame:
-        """Everything of `journal`, `lifecycle`, `coverage` or `segments`, unmerged.
+        """Everything of `journal`, `coverage` or `segments`, unmerged.
 
         No journal row counts twice, and what was folded by an older version is folded again.
         """
+        if self.until is not None and product in OF_ROWS:
+            each = [self._rows(copies) for copies in self.copies.values()]
+            whole = reduce(DataFrame.unionByName, each, folders(self.spark, "journal", []))
+            return OF_ROWS[product](whole)
         paths: list[str] = []
         frames = []
         for copies in self.copies.values():
@@ -200,9 +226,51 @@ class Holdings:
                 paths += _paths(copies, product)
         return reduce(DataFrame.unionByName, [folders(self.spark, product, paths), *frames])
 
+    def after(self, last_batches: Mapping[str, int]) -> DataFrame:
+        """Journal rows of later batches than those, by `Shelf.root`; of other journals all rows.
+
+        Only of lakes of which no two hold the same rows (`is_one_copy`).
+        """
+        frames = []
+        for shelf, known in self._shelves():
+            last = last_batches.get(shelf.root, -1)
+            named = {path: manifest.batches_in(path) for path in shelf.paths(known, "journal")}
+            # A folder whose name does not tell is of before there were numbers: of batch 0.
+            paths = [path for path, one in named.items() if (one or (0, 0))[1] > last]
+            frames.append(bronze(self.spark, paths, after=last).select(*schemas.JOURNAL.names))
+        return reduce(DataFrame.unionByName, frames, folders(self.spark, "journal", []))
+
+    @property
+    def is_one_copy(self) -> bool:
+        """Whether no row may stand in two of the lakes."""
+        return not any(map(_overlap, self.copies.values()))
+
+    def _shelves(self) -> list[tuple[Shelf, Manifest]]:
+        return [one for copies in self.copies.values() for one in copies]
+
     def wholeness(self) -> list[Wholeness]:
-        """Whether each party's journal is whole."""
-        return [
+        """Whether each party's journal is whole; of those that have rows, or had any trouble."""
+        found = self._cut() if self.until is not None else self._whole()
+        return [one for one in found if one.rows or one.breaches or one.set_aside]
+
+    def _cut(self) -> Iterator[Wholeness]:
+        none = folders(self.spark, "journal", []).withColumn(cut.FOLDER, F.lit(""))
+        each = (
+            self._rows(copies).withColumn(cut.FOLDER, F.lit(folder))
+            for folder, copies in self.copies.items()
+        )
+        counted = cut.counted(reduce(DataFrame.unionByName, each, none)).collect()
+        found = {row[cut.FOLDER]: row.asDict() for row in counted}
+        for folder, copies in self.copies.items():
+            known = [one for _, one in copies]
+            if folder in found:
+                yield of_cut(folder, known, found[folder], _contradicted(copies))
+            else:
+                nothing = [replace(one, rows=0, ranges=(), first_fork=None) for one in known]
+                yield of_copies(folder, nothing, {}, _contradicted(copies))
+
+    def _whole(self) -> Iterator[Wholeness]:
+        return (
             of_copies(
                 folder,
                 [known for _, known in copies],
@@ -211,6 +279,22 @@ class Holdings:
                 _tail(copies),
             )
             for folder, copies in self.copies.items()
+        )
+
+    def _rows(self, copies: Copies) -> DataFrame:
+        """The journal rows of one party that count, each once."""
+        if _overlap(copies):
+            rows = self._each_once(copies)
+        else:
+            rows = folders(self.spark, "journal", _paths(copies, "journal"))
+        return rows if self.until is None else cut.until(rows, self.until)
+
+    def marks(self) -> list[runs.Mark]:
+        """How far each lake's copy of each party's journal goes."""
+        return [
+            runs.mark(shelf.lake, shelf.folder, known, _tail([(shelf, known)]))
+            for copies in self.copies.values()
+            for shelf, known in copies
         ]
 
     def _each_once(self, copies: Copies) -> DataFrame:
@@ -243,7 +327,7 @@ def wholeness(spark: SparkSession, lakes: Sequence[str]) -> list[Wholeness]:
 
 
 def is_outdated(known: Manifest) -> bool:
-    """Whether lives were folded by other folds than those of this version."""
+    """Whether coverage was folded by other folds than those of this version."""
     return known.rows > 0 and known.folds != FOLDS_MARK
 
 
@@ -258,6 +342,10 @@ def _overlap(copies: Copies) -> bool:
 
 
 def _tail(copies: Copies) -> Tail | None:
+    if len(copies) == 1:
+        [(shelf, known)] = copies
+        last = neighbours.tail(KnownSegments(shelf, known, {}))
+        return None if last is None else (last.last_seq, last.tail_hash or "")
     looks = [one for shelf, known in copies for one in register.looks(shelf, known).values()]
     tails = [(one.last_seq, one.tail_hash or "") for one in seams.fit(looks).accepted.values()]
     return max(tails, default=None)
@@ -289,9 +377,20 @@ def _counted(journal: DataFrame) -> dict[str, Any]:
 
 def folders(spark: SparkSession, product: str, paths: Sequence[str]) -> DataFrame:
     """What is in these folders of `product`, each row as it stands there."""
+    return folders_of(spark, _SCHEMAS[product], paths)
+
+
+def folders_of(spark: SparkSession, schema: StructType, paths: Sequence[str]) -> DataFrame:
+    """What is in these folders, by a declared schema."""
     if not paths:
-        return spark.createDataFrame([], _SCHEMAS[product])
-    return spark.read.schema(_SCHEMAS[product]).parquet(*map(storage.literal, paths))
+        return spark.createDataFrame([], schema)
+    return spark.read.schema(schema).parquet(*map(storage.literal, paths))
+
+
+def bronze(spark: SparkSession, paths: Sequence[str], *, after: int = -1) -> DataFrame:
+    """The journal rows in these folders with their `schemas.BATCH`: of batches after that one."""
+    rows = folders_of(spark, schemas.BRONZE, paths)
+    return rows if after < 0 else rows.where(F.coalesce(schemas.BATCH, F.lit(0)) > F.lit(after))
 
 
 def folder(spark: SparkSession, path: str, schema: StructType) -> DataFrame:
@@ -304,9 +403,23 @@ def schema(product: str) -> StructType:
     return _SCHEMAS[product]
 
 
+_BARE: Final = {
+    "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+    "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    "fs.file.impl.disable.cache": "true",
+}
+"""No `_SUCCESS`, since a manifest says what counts, and no `.crc`: Parquet has checksums of its
+own. They would be three of every four files of a small batch."""
+
+
 def write(frame: DataFrame, path: str) -> None:
-    """Replace the folder at `path` by the frame, as zstd Parquet."""
-    frame.write.mode("overwrite").parquet(path)
+    """Replace the folder at `path` by the frame, as zstd Parquet and nothing else."""
+    frame.write.mode("overwrite").options(**_BARE).parquet(path)
+
+
+def write_by(frame: DataFrame, path: str, column: str) -> None:
+    """Write the frame to `path` with a folder for each value of a column, which moves there."""
+    frame.write.partitionBy(column).mode("overwrite").options(**_BARE).parquet(path)
 
 
 def require(spark: SparkSession, wanted: TableFormat) -> None:
@@ -329,7 +442,55 @@ def write_table(frame: DataFrame, place: str, wanted: TableFormat) -> None:
     elif wanted is TableFormat.DELTA:
         frame.write.format(wanted).mode("overwrite").option("overwriteSchema", "true").save(place)
     else:
-        write(frame, place)
+        frame.write.mode("overwrite").parquet(place)
+
+
+def version(spark: SparkSession, place: str, wanted: TableFormat) -> int | None:
+    """The version that was just written to `place`; None for plain, which has no versions.
+
+    Delta's number of a version, Iceberg's id of a snapshot.
+    """
+    if wanted is TableFormat.DELTA:
+        [last] = spark.sql(f"DESCRIBE HISTORY delta.{quoted(place)} LIMIT 1").collect()
+        return int(last["version"])
+    if wanted is TableFormat.ICEBERG:
+        main = spark.table(f"{place}.refs").where(F.col("name") == F.lit("main"))
+        return next((int(row["snapshot_id"]) for row in main.collect()), None)
+    return None
+
+
+def relation(run: runs.Run, table: runs.Written) -> str:
+    """A table of a run as SQL names it, just these folders or this version.
+
+    Raises `LocalError` (NoTable) where its folders are gone.
+    """
+    columns = ", ".join(quoted(name) for name, _ in table.columns)
+    if table.table_format is TableFormat.PLAIN:
+        places = [storage.literal(path) for path in run.paths(table.name)]
+        sources = [f"parquet.{quoted(path)}" for path in places]
+    else:
+        is_delta = table.table_format is TableFormat.DELTA
+        source = f"delta.{quoted(f'{run.lake}/{table.place}')}" if is_delta else table.place
+        at = "" if table.version is None else f" VERSION AS OF {table.version}"
+        sources = [f"{source}{at}"]
+    return " UNION ALL ".join(
+        f"SELECT {columns} FROM {source}"  # noqa: S608 - because every name is quoted or the caller's
+        for source in sources
+    )
+
+
+def table(spark: SparkSession, run: runs.Run, name: str) -> DataFrame:
+    """The rows of a run's table. Raises `LocalError` (NoTable)."""
+    found = run.table(name)
+    if found.table_format is not TableFormat.PLAIN:
+        return spark.sql(relation(run, found))
+    declared = ", ".join(f"{quoted(column)} {kind}" for column, kind in found.columns)
+    return spark.read.schema(declared).parquet(*map(storage.literal, run.paths(name)))
+
+
+def quoted(name: str) -> str:
+    """A name as SQL takes it, whatever is in it."""
+    return "`" + name.replace("`", "``") + "`"
 
 
 def rows(frame: DataFrame, limit: int) -> list[dict[str, Any]]:

@@ -17,5 +17,10 @@ JOURNAL: Final = StructType(
 )
 """One journal row; instants are microseconds UTC as bigint."""
 
+BATCH: Final = "batch"
+"""Column of a lake's own copy of a journal, which no reader sees: the number of the batch by which
+the row was taken in. Null in lakes of before."""
+BRONZE: Final = StructType([*JOURNAL.fields, StructField(BATCH, LongType())])
+
 KEY: Final = ("from_party", "to_party", "message_id")
 """What makes two rows speak of one message, in either journal (ruling R-01)."""

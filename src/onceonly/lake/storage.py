@@ -6,10 +6,12 @@ Spark's workers can be given it by value.
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
+from uuid import uuid4
 
 from pyarrow import ArrowInvalid, fs
 
@@ -103,6 +105,34 @@ def listed(url: str) -> list[Listed]:
     )
 
 
+def each_listed(url: str) -> Iterator[Listed]:
+    """What `listed` gives, in no order, and of a local folder never all of it at once."""
+    files, path = opened(url)
+    if not isinstance(files, fs.LocalFileSystem):
+        yield from listed(url)
+        return
+    try:
+        entries = os.scandir(path)
+    except FileNotFoundError:
+        return
+    with entries:
+        for entry in entries:
+            name = os.fsencode(entry.name).decode(errors="backslashreplace")
+            if is_listed(name) and (state := _state(entry)) is not None:
+                yield Listed(name, *state)
+
+
+def _state(entry: os.DirEntry[str]) -> tuple[int, int] | None:
+    """Length and age of a file; None if it is none, or gone since the folder was listed."""
+    try:
+        if not entry.is_file():
+            return None
+        found = entry.stat()
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns // 1_000_000
+
+
 def is_listed(name: str) -> bool:
     """Whether `listed` shows a file: one of the folder itself, by a name that hides nothing.
 
@@ -178,6 +208,45 @@ def _put_in_place(files: Any, temporary: str, path: str) -> None:
     files.move(temporary, path)
     if is_synced:
         _sync(path.rpartition("/")[0])
+
+
+def create_bytes(url: str, content: bytes) -> bool:
+    """Put a file where there is none, whole or not at all; False where there is one, which stays.
+
+    A local file is on the disk when this returns.
+    """
+    files, path = opened(url)
+    if isinstance(files, fs.LocalFileSystem):
+        return _create_local(path, content)
+    if files.get_file_info(path).type != fs.FileType.NotFound:
+        return False
+    replace_bytes(url, content)
+    return True
+
+
+def _create_local(path: str, content: bytes) -> bool:
+    folder, _, name = path.rpartition("/")
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    temporary = f"{folder}/.{name}.{uuid4().hex}.new"
+    try:
+        with open(temporary, "xb") as sink:  # noqa: PTH123 - because of bytes that are no text
+            sink.write(content)
+        _sync(temporary)
+        if not _link(temporary, path):
+            return False
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(temporary)  # noqa: PTH108 - because of bytes that are no text
+    _sync(folder)
+    return True
+
+
+def _link(temporary: str, path: str) -> bool:
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        return False
+    return True
 
 
 def keep(folders: Iterable[str]) -> None:

@@ -375,6 +375,9 @@ def verdict(lifecycle: DataFrame, coverage: DataFrame, *, as_of: int, policy: Po
     )
 
 
+WORDS: Final = ("verdict", "standing", "differs", "settled_as")
+"""The words that `verdict` adds to a life, beside `is_two_sided`."""
+
 FACTS: Final = "facts"
 """The yes and no of a message as the bits of one number, while its class is sought.
 
@@ -462,6 +465,20 @@ def facts(as_of: int, policy: Policy) -> Facts:
         stored_long_ago=is_overdue(F.col("stored_at"), policy.grace_us, as_of),
         custody_overdue=is_overdue(acked_at, policy.verdict_within_us, as_of),
     )
+
+
+def turns(policy: Policy) -> list[Column]:
+    """The instants after which another fact holds of a life: a verdict turns then or never.
+
+    While no turn of a life lies between two instants of judgement, its verdict is the same.
+    """
+    acked_at = F.least("acked_at", "late_acked_at")
+    return [
+        acked_at + F.lit(policy.grace_us),
+        F.col("last_sent_at") + F.lit(policy.grace_us),
+        F.col("stored_at") + F.lit(policy.grace_us),
+        acked_at + F.lit(policy.verdict_within_us),
+    ]
 
 
 def is_taken_up() -> Column:

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
 from onceonly.lake import manifest
-from onceonly.lake.manifest import Manifest, Quarantined
+from onceonly.lake.manifest import Manifest, Quarantined, Range
 
 Tail = tuple[int, str]
 """Number and hash of a last row: whoever has both has all rows before it."""
@@ -84,10 +84,9 @@ def of_copies(
     numbers, which manifests alone cannot tell apart; it is empty where they do not. `contradicted`
     are segments of one lake that do not follow those of another; `tail` is of the last row.
     """
-    ranges = manifest.joined(one for found in copies for one in found.ranges)
     together = Manifest(
         rows=counted.get("rows", sum(found.rows for found in copies)),
-        ranges=ranges,
+        ranges=_ranges(copies),
         first_fork=min(
             [
                 fork
@@ -96,14 +95,52 @@ def of_copies(
             ],
             default=None,
         ),
-        quarantined=(*(one for found in copies for one in found.quarantined), *contradicted),
+        quarantined=_quarantined(copies, contradicted),
     )
+    return _told(folder, copies, together, together.forks, tail)
+
+
+def of_cut(
+    folder: str,
+    copies: Sequence[Manifest],
+    counted: Mapping[str, Any],
+    contradicted: Sequence[Quarantined] = (),
+) -> Wholeness:
+    """One party's journal up to an instant, from what `cut.counted` says of the rows that count.
+
+    A number is missing where a later one counts and no row with it is in, of whatever time. What is
+    quarantined stays so: nobody knows from when the rows in it are.
+    """
+    last = counted["last_seq"]
+    together = Manifest(
+        rows=counted["rows"],
+        ranges=tuple((low, min(high, last)) for low, high in _ranges(copies) if low <= last),
+        first_fork=counted["first_fork"],
+        quarantined=_quarantined(copies, contradicted),
+    )
+    forks = counted["rows"] - counted["numbers"]
+    return _told(folder, copies, together, forks, (last, counted["last_hash"]))
+
+
+def _ranges(copies: Sequence[Manifest]) -> tuple[Range, ...]:
+    return manifest.joined(one for found in copies for one in found.ranges)
+
+
+def _quarantined(
+    copies: Sequence[Manifest], contradicted: Sequence[Quarantined]
+) -> tuple[Quarantined, ...]:
+    return (*(one for found in copies for one in found.quarantined), *contradicted)
+
+
+def _told(
+    folder: str, copies: Sequence[Manifest], together: Manifest, forks: int, tail: Tail | None
+) -> Wholeness:
     return Wholeness(
         folder,
         together.rows,
         sum(high - low + 1 for low, high in together.missing),
         len(together.quarantined),
-        together.forks,
+        forks,
         together.first_bad_seq,
         tail,
         tuple(f"{one.segment}: {one.fault}" for one in together.quarantined),

@@ -49,7 +49,7 @@ def test_many_partitions_do_not_make_many_files_of_a_batch(spark: SparkSession, 
     finally:
         for name, value in before.items():
             spark.conf.unset(name) if value is None else spark.conf.set(name, value)
-    written = list(tmp_path.glob("ingested/*/lifecycle/*/*.parquet"))
+    written = list(tmp_path.glob("ingested/*/journal/*/*.parquet"))
     assert 0 < len(written) <= int(spark.conf.get("spark.sql.shuffle.partitions") or "1")
 
 
@@ -64,8 +64,8 @@ def test_rows_are_on_the_disk_before_the_manifest_names_them(
     def note(descriptor: int) -> None:
         synced.add(os.fstat(descriptor).st_ino)
         sync(descriptor)
-        for products in tmp_path.glob("ingested/*/.manifest.json.new"):
-            of_rows = [products.parent / name for name in runner.OF_ROWS]
+        for entry in tmp_path.glob("ingested/*/log/.*.new"):
+            of_rows = [entry.parent.parent / name for name in runner.OF_ROWS]
             paths = [path for folder in of_rows for path in (folder, *folder.rglob("*"))]
             assert {path.stat().st_ino for path in paths} <= synced
             checked.append(len(paths))
@@ -240,7 +240,7 @@ def test_a_store_that_was_rolled_back_shows_as_a_fork(spark: SparkSession, tmp_p
     assert (whole.forks, whole.first_bad_seq) == (10, 31)
 
 
-def test_lives_of_an_older_version_are_folded_anew(spark: SparkSession, tmp_path: Path):
+def test_coverage_of_an_older_version_is_folded_again(spark: SparkSession, tmp_path: Path):
     """Readers fold the rows themselves until an ingest or a compaction has."""
     ledger = healthy(seed=10, messages=8)[0].sender
     publish(tmp_path, ledger, first=1, last=40)
@@ -248,7 +248,7 @@ def test_lives_of_an_older_version_are_folded_anew(spark: SparkSession, tmp_path
     expected = fingerprints(spark, str(tmp_path))
     [shelf] = manifest.shelves([str(tmp_path)])
     found = manifest.load(shelf)
-    emptied = {**found.products, "lifecycle": (), "coverage": ()}
+    emptied = {**found.products, "coverage": ()}
     manifest.publish(shelf, replace(found, products=emptied, folds="older"))
     assert fingerprints(spark, str(tmp_path)) == expected
     jobs.compact(str(tmp_path))
@@ -294,7 +294,7 @@ def test_a_batch_that_cannot_be_written_leaves_nothing_behind(
     write = runner.write
 
     def full(frame: DataFrame, place: str) -> None:
-        if "/lifecycle/" in place:
+        if "/coverage/" in place:
             raise OSError("no space left on device")
         write(frame, place)
 

@@ -39,6 +39,7 @@ module = {"storage": storage, "runner": runner, "manifest": manifest, "register"
           "batch": batch}[place.partition(".")[0]]
 name = place.partition(".")[2]
 original, calls = getattr(module, name), 0
+manifest.ENTRIES_MAX = 2
 
 def dying(*arguments, **named):
     global calls
@@ -58,15 +59,17 @@ jobs.ingest(lake)
 
 PLACES = (
     ("runner.write", "after", 1),
-    ("runner.write", "before", 3),
-    ("manifest.publish", "before", 1),
+    ("runner.write", "before", 2),
+    ("manifest.append", "before", 1),
+    ("storage._link", "before", 1),
+    ("manifest.append", "after", 1),
     ("storage._put_in_place", "before", 2),
-    ("manifest.publish", "after", 1),
-    ("batch.take", "after", 2),
+    ("manifest.snapshot", "after", 1),
+    ("batch.take", "after", 1),
 )
-"""Before and after everything that an ingest leaves behind. `storage._put_in_place` renames a file:
-before its second call the new manifest is written, and not yet there. Behind `manifest.publish` it
-is, and Spark has not committed the batch."""
+"""Before and after everything that an ingest leaves behind. `storage._link` gives an entry of the
+manifest's log its name, and `storage._put_in_place` renames a file: first that of the register,
+then the next snapshot of the manifest, which is due with every second entry here."""
 
 
 def driver(script: str, *arguments: str) -> subprocess.Popen[str]:

@@ -1,7 +1,7 @@
 """Takes a batch of segments into a lake: checks them, compares them with the lake, writes rows.
 
-A batch's rows become three folders of Parquet (journal rows, folded lives, coverage), and what was
-found in its segments goes into the register. All of it counts once the party's manifest names it,
+A batch's rows become two folders of Parquet (journal rows, coverage), and what was found in its
+segments goes into the register. All of it counts once the party's manifest names it,
 at once; a job may die anywhere before that, and nothing has happened.
 
 A segment that cannot be trusted is quarantined: none of its rows count, the manifest names it with
@@ -25,7 +25,7 @@ from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's wo
 
 from onceonly.journal.segment import party_folder
 from onceonly.lake import compaction, hash_chain, manifest, model, runner, schemas, storage
-from onceonly.lake.ingest import register, remainder, seams, segments
+from onceonly.lake.ingest import neighbours, register, remainder, seams, segments
 from onceonly.lake.ingest.change import Change, decide
 from onceonly.lake.ingest.intake import Intake, url
 from onceonly.lake.ingest.register import GONE, KnownSegments, RegisterEntry
@@ -77,8 +77,8 @@ def take(
     nobody could look at some of them. All others are in then, unless the lake itself changed.
     """
     before = _known(spark, intake.shelf)
-    seen = before.seen(intake.prefix)
-    listed = [one for one in storage.look_up(intake.journal, files) if one not in seen]
+    there = storage.look_up(intake.journal, files)
+    listed = register.unlike(before, intake.prefix, there)
     if not listed:
         return
     asked = [Look(intake.name(one.name), one.length, one.modified_at) for one in listed]
@@ -111,9 +111,10 @@ def set_aside(
     Restless, Disturbed).
     """
     before = _known(spark, shelf)
-    counted = seams.fit(before.looks.values()).accepted.get(segment)
-    if counted is None:
+    here = register.named(before, [segment]).values()
+    if not neighbours.accepted(before, list(here)):
         raise LocalError("NotCounted", f"no row of {segment} counts in {shelf.lake}")
+    [counted] = here
     aside = Distrusted(segment, counted.mark, reason, time.time_ns() // 1_000)
     [there] = _as_now(shelf, [counted])
     is_gone = not (there.length or there.modified_at)
@@ -125,11 +126,11 @@ def set_aside(
 
 def _known(spark: SparkSession, shelf: Shelf) -> KnownSegments:
     """What the lake holds of a party, folded by the folds of this version."""
-    before = register.read(shelf)
+    before = register.known(shelf)
     if not runner.is_outdated(before.manifest):
         return before
     compaction.refold(spark, shelf)
-    return register.read(shelf)
+    return register.known(shelf)
 
 
 def _take_in(
@@ -193,7 +194,7 @@ def _decided(
 
     Such a segment counts now, for its neighbour's sake; its file may have changed since.
     """
-    change = decide(before, found, aside)
+    change = decide(neighbours.around(before, found, aside), found, aside)
     fresh = {one.segment for one in found}
     old = [one for one in change.rows_of if one.segment not in fresh]
     if not old:
@@ -249,19 +250,19 @@ def _is_of_a_file(error: Exception) -> bool:
     return _OF_A_FILE in str(error)
 
 
-def forget(intake: Intake, present: Iterable[str]) -> None:
+def forget(intake: Intake, before: KnownSegments) -> None:
     """Segments that do not exist any more are not quarantined any more: their rows are missing."""
-    before = register.read(intake.shelf)
-    there = {intake.name(file) for file in present}
-    gone = [
-        one.segment
+    names = [
+        one.segment.removeprefix(intake.prefix)
         for one in before.manifest.quarantined
-        if one.segment.startswith(intake.prefix) and one.segment not in there
+        if one.segment.startswith(intake.prefix)
     ]
+    there = {one.name for one in storage.look_up(intake.journal, names)} if names else set()
+    gone = {intake.name(name) for name in names if name not in there}
     if not gone:
         return
     # One that changed after it was taken in has rows here, and its look goes on telling of them.
-    refused = seams.fit(before.looks.values()).contradicted
+    refused = seams.fit(neighbours.around(before, []).looks.values()).contradicted
     tombs = [refused[name]._replace(fault=register.GONE) for name in gone if name in refused]
     entry = register.write(before, tombs)
     rest = tuple(one for one in before.manifest.quarantined if one.segment not in gone)
@@ -301,7 +302,7 @@ def _placed(shelf: Shelf, found: Look) -> Look:
 def _write_rows(spark: SparkSession, before: KnownSegments, change: Change) -> WrittenRows:
     if not change.kept and not change.rows_of:
         return WrittenRows("", 0, (), None, {})
-    name = f"batch-{manifest.fresh_name()}"
+    name = manifest.batch_name(before.manifest.batches + 1)
     try:
         return _write_batch(spark, before, change, name)
     except (PySparkException, Py4JError, OSError):
@@ -327,19 +328,35 @@ def _write_batch(
     if change.is_rebuilt or together < known.numbers + written:
         published = runner.folders(spark, "journal", before.shelf.paths(known, "journal"))
         rows = _unseen(rows, published, ranges)
-        runner.write(rows, f"{root}/journal/{name}")
+        runner.write(_as_bronze(rows, before, written), f"{root}/journal/{name}")
         batch = runner.folders(spark, "journal", [f"{root}/journal/{name}"])
         written, fork = batch.count(), _first_fork(batch, published, ranges)
         if not written:
             storage.remove(f"{root}/journal/{name}")
             return WrittenRows("", 0, (), None, {})
     else:
-        runner.write(rows, f"{root}/journal/{name}")
+        runner.write(_as_bronze(rows, before, written), f"{root}/journal/{name}")
         batch = runner.folders(spark, "journal", [f"{root}/journal/{name}"])
-    runner.write(model.partial(batch), f"{root}/lifecycle/{name}")
-    runner.write(model.coverage(batch), f"{root}/coverage/{name}")
+    runner.write(model.coverage(batch).coalesce(1), f"{root}/coverage/{name}")
     storage.keep(f"{root}/{product}/{name}" for product in runner.OF_ROWS)
     return WrittenRows(name, written, manifest.joined(ranges), fork, _unknown(looks))
+
+
+ROWS_PER_FILE: Final = 1_000_000
+"""Of a lake's own copy of a journal, about 60 MB; a batch of fewer rows is one file."""
+
+
+def _as_bronze(rows: DataFrame, before: KnownSegments, number: int) -> DataFrame:
+    """The rows as the lake keeps them: with their batch, and those of one event side by side.
+
+    So whoever asks for rare events reads little of a file, by the statistics that Parquet keeps.
+    """
+    files = 1 + (number - 1) // ROWS_PER_FILE
+    return (
+        rows.withColumn(schemas.BATCH, F.lit(before.manifest.batches + 1).cast("bigint"))
+        .coalesce(files)
+        .sortWithinPartitions("event", "seq")
+    )
 
 
 def _rows(spark: SparkSession, before: KnownSegments, change: Change) -> DataFrame:
@@ -407,6 +424,7 @@ def _published(
     found = _registered(found, entry, now)
     if change.is_rebuilt:
         found = found.without_rows(list(runner.OF_ROWS), now)
+        found = replace(found, lineage="")
     if not rows.batch:
         return found
     for product in runner.OF_ROWS:
@@ -417,6 +435,7 @@ def _published(
     return replace(
         found,
         batches=found.batches + 1,
+        lineage=found.lineage or manifest.fresh_name(),
         folds=runner.FOLDS_MARK,
         rows=found.rows + rows.number,
         ranges=manifest.joined((*found.ranges, *rows.ranges)),

@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 
 from onceonly.lake.ingest import seams
 from onceonly.lake.ingest.register import GONE, KnownSegments
+from onceonly.lake.ingest.seams import Fit
 from onceonly.lake.ingest.segments import Look
 from onceonly.lake.manifest import Distrusted, Quarantined
 
@@ -31,8 +32,46 @@ class Change(NamedTuple):
         return bool(self.dropped)
 
 
+class _Laid(NamedTuple):
+    """All segments laid end to end, before and after."""
+
+    looks: Sequence[Look]
+    apart: dict[str, Quarantined]
+    was: Fit
+    now: Fit
+    distrusted: tuple[Distrusted, ...]
+
+    @property
+    def gained(self) -> list[Look]:
+        """Those that count now and did not before."""
+        return [one for one in self.now.accepted.values() if not _is_in(one, self.was.accepted)]
+
+    @property
+    def dropped(self) -> list[Look]:
+        """Those that counted before and do not now."""
+        return [one for one in self.was.accepted.values() if not _is_in(one, self.now.accepted)]
+
+
 def decide(before: KnownSegments, found: Sequence[Look], aside: Distrusted | None = None) -> Change:
     """What follows from these looks, and from setting a content `aside` that counted so far."""
+    laid = _laid(before, found, aside)
+    quarantined = tuple(laid.apart[name] for name in sorted(laid.apart))
+    kept = [one for one in laid.was.accepted.values() if _is_in(one, laid.now.accepted)]
+    rows_of = seams.without_repeats(laid.gained, kept)
+    dropped = laid.dropped
+    rest = seams.without_repeats(kept) if dropped else ()
+    return Change(laid.looks, quarantined, rows_of, rest, dropped, laid.distrusted)
+
+
+def moved(
+    before: KnownSegments, found: Sequence[Look], aside: Distrusted | None = None
+) -> tuple[list[Look], list[Look]]:
+    """The segments that count after these looks and did not before, and the other way round."""
+    laid = _laid(before, found, aside)
+    return laid.gained, laid.dropped
+
+
+def _laid(before: KnownSegments, found: Sequence[Look], aside: Distrusted | None) -> _Laid:
     distrusted = (*before.manifest.distrusted, *(() if aside is None else (aside,)))
     marks = {one.content for one in distrusted}
     was = seams.fit(before.looks.values())
@@ -61,15 +100,7 @@ def decide(before: KnownSegments, found: Sequence[Look], aside: Distrusted | Non
     apart |= {name: _apart(one, _SET_ASIDE) for name, one in set_aside.items()}
     now = seams.fit(one for name, one in there.items() if name not in set_aside)
     apart |= {name: _apart(one, one.fault or "") for name, one in now.contradicted.items()}
-    quarantined = tuple(apart[name] for name in sorted(apart))
-    gained = [one for one in now.accepted.values() if not _is_in(one, was.accepted)]
-    kept = [one for one in was.accepted.values() if _is_in(one, now.accepted)]
-    dropped = [one for one in was.accepted.values() if not _is_in(one, now.accepted)]
-    rows_of = seams.without_repeats(gained, kept)
-    if not dropped:
-        return Change(looks, quarantined, rows_of, distrusted=distrusted)
-    rest = seams.without_repeats(kept)
-    return Change(looks, quarantined, rows_of, rest, dropped, distrusted)
+    return _Laid(looks, apart, was, now, distrusted)
 
 
 _SET_ASIDE: Final = "set aside by hand: another content may take its place"

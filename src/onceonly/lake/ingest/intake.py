@@ -4,14 +4,12 @@ Knows names. The name of a segment is its path relative to the lake, so that a l
 its full path or URL if it is outside.
 """
 
-from collections.abc import Iterable
 from hashlib import sha256
 from typing import NamedTuple
 
 from onceonly.journal.segment import JOURNAL_FOLDER
 from onceonly.lake import storage
 from onceonly.lake.manifest import Shelf
-from onceonly.lake.storage import Listed
 
 
 class Intake(NamedTuple):
@@ -57,8 +55,3 @@ def intakes(source: str, lake: str) -> list[Intake]:
         for folder in folders
         if folder.startswith("party=")
     ]
-
-
-def changed(listed: Iterable[Listed], seen: set[Listed]) -> list[Listed]:
-    """The files that are not as they were when they were seen."""
-    return [one for one in listed if one not in seen]

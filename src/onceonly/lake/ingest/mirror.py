@@ -31,15 +31,20 @@ _AGES: Final = ("mtime", "LastModified", "last_modified", "updated", "modified",
 """What drivers of fsspec call the age or the version of a file."""
 
 
-def is_needed(spark: SparkSession, source: str) -> bool:
-    """Whether Spark has no file system for the URL.
+def require_list(source: str) -> None:
+    """Raises `LocalError` (NoSource) for HTTP, of which nobody has a list of a folder.
 
-    Raises `LocalError` (NoSource) for HTTP, of which Hadoop has one, and nobody a list of a folder.
+    Hadoop has a file system of it all the same.
     """
-    if "://" not in source:
-        return False
     if source.startswith(("http://", "https://")):
         raise LocalError("NoSource", f"{source} cannot be read: HTTP lists no folders")
+
+
+def is_needed(spark: SparkSession, source: str) -> bool:
+    """Whether Spark has no file system for the URL. Raises what `require_list` does."""
+    if "://" not in source:
+        return False
+    require_list(source)
     context: Any = spark.sparkContext
     hadoop = context._jvm.org.apache.hadoop.fs.FileSystem  # noqa: SLF001 - because Spark has no public way to ask
     try:

@@ -1,15 +1,20 @@
-"""Structured Streaming around `batch`: one query per party, which streams the *names* of segments.
+"""Many parties around `batch`: what each has published, in small steps, by threads or by queries.
 
-What is in a segment is read only once it is known to be whole, so the query itself never opens
-one. A query tells each path once; segments that were looked at and changed since are found by the
-run itself, which also starts queries for parties that appear.
+An ingest of what there is now lists each folder once, compares the list with the register, and
+takes what is new. One that goes on has a query of Structured Streaming per party besides, which
+streams the *names* of segments: what is in a segment is read only once it is known to be whole, so
+the query itself never opens one. A query tells each path once; segments that were looked at and
+changed since are found by the run itself, which also starts queries for parties that appear.
 
 What a query keeps may be lost: Spark syncs none of it, and after a power cut some of it is empty. A
-query that falls over it, and not over a segment, begins again.
+query that falls over it, and not over a segment, begins again. So that it does not remember every
+name for ever, it is told only of files that are at most `AGE_OF_NEWS` older than the newest one; a
+late copy with an old date is found by the run.
 """
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from threading import Lock
@@ -21,17 +26,19 @@ from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from onceonly.lake import activity, storage
+from onceonly.lake import activity, compaction, storage
 from onceonly.lake.ingest import batch, register
 from onceonly.lake.ingest.batch import DISTURBED, RESTLESS
-from onceonly.lake.ingest.intake import Intake, changed
+from onceonly.lake.ingest.intake import Intake
 from onceonly.lake.manifest import Quarantined, Shelf
 from onceonly.message.errors import LocalError
 
 SEGMENTS_PER_BATCH: Final = 500
 """Most segments in one batch, so that a back-fill of years is many small steps."""
-QUERIES_AT_ONCE: Final = 8
+PARTIES_AT_ONCE: Final = 8
 """Most parties that are caught up with at the same time; each costs the driver a thread."""
+AGE_OF_NEWS: Final = "7d"
+"""How much older than the newest file one may be that a query tells of."""
 
 FAILED: Final = "IngestFailed"
 """Name of the error for what Spark, the disk or the storage did not do."""
@@ -41,8 +48,7 @@ _PASSING: Final = frozenset({RESTLESS, DISTURBED})
 _NAMES: Final = "path string, modificationTime timestamp, length bigint, content binary"
 _SETTINGS: Final = {
     "maxFilesPerTrigger": str(SEGMENTS_PER_BATCH),
-    # A copy keeps the age of its original: evidence that comes late is no less evidence.
-    "maxFileAge": "36500d",
+    "maxFileAge": AGE_OF_NEWS,
 }
 
 Find = Callable[[], Sequence[Intake]]
@@ -76,19 +82,17 @@ class IngestRun:
         party's segments could not be taken; those of all others are.
         """
         intakes = list(self._find())
-        # What passes is tried again at the end.
-        failed = [one for intake in intakes for one in _lasting(self._look_again(intake))]
-        try:
-            for start in range(0, len(intakes), QUERIES_AT_ONCE):
-                some = intakes[start : start + QUERIES_AT_ONCE]
-                for intake in some:
-                    failed += self._start(intake, {"availableNow": True})
-                for intake in [one for one in some if one in self._queries]:
-                    failed += self._end_of(intake)
-        finally:
-            self._stop()
         for intake in intakes:
-            failed += self._take_all(intake)
+            self._turns[intake.shelf] = Lock()
+        if len(intakes) > 1:
+            with ThreadPoolExecutor(PARTIES_AT_ONCE, "ingest") as threads:
+                errors = dict(zip(intakes, threads.map(self._take_all, intakes), strict=True))
+        else:
+            errors = {intake: self._take_all(intake) for intake in intakes}
+        failed = [error for some in errors.values() for error in _lasting(some)]
+        for intake, some in errors.items():
+            if some and not _lasting(some):
+                failed += self._take_all(intake)
         self._raise_first(failed)
 
     def go_on(self, every_s: float) -> None:
@@ -206,12 +210,25 @@ class IngestRun:
 
         starts = range(0, len(files), SEGMENTS_PER_BATCH)
         parts = [files[start : start + SEGMENTS_PER_BATCH] for start in starts]
-        return [error for some in parts for error in self._tried(intake, partial(take, some))]
+        failed = []
+        for some in parts:
+            errors = self._tried(intake, partial(take, some))
+            if not errors:
+                self._tidy(intake.shelf)
+            failed += errors
+        return failed
+
+    def _tidy(self, shelf: Shelf) -> None:
+        """Merge small folders, if that is due; what was taken in counts all the same."""
+        try:
+            with self._turns[shelf]:
+                compaction.tidy(self._spark, shelf)
+        except (LocalError, OSError, PySparkException, Py4JError) as error:
+            self._warn(f"{shelf.root} keeps many small folders: {_first_line(error)}")
 
     def _take_all(self, intake: Intake) -> list[LocalError]:
-        return self._take_found(
-            intake, lambda: [one.name for one in storage.listed(intake.journal)]
-        )
+        """Take what is new or has changed; forget what is gone."""
+        return self._take_found(intake, lambda: self._changed(intake))
 
     def _look_again(self, intake: Intake) -> list[LocalError]:
         """Take what was looked at and has changed since; forget what is gone.
@@ -219,7 +236,9 @@ class IngestRun:
         A query tells each path once. So what came back under the name of one that was forgotten,
         or could not be taken when it was told, is found here.
         """
-        return self._take_found(intake, lambda: self._changed(intake))
+        if intake in self._queries:
+            return self._take_all(intake)
+        return self._take_found(intake, lambda: self._of_before(intake, self._changed(intake)))
 
     def _take_found(self, intake: Intake, find: Callable[[], Iterable[str]]) -> list[LocalError]:
         files: list[str] = []
@@ -227,13 +246,17 @@ class IngestRun:
 
     def _changed(self, intake: Intake) -> list[str]:
         with self._turns[intake.shelf]:
-            seen = register.read(intake.shelf).seen(intake.prefix)
-            present = storage.listed(intake.journal)
-            if seen:
-                batch.forget(intake, [one.name for one in present])
-        names = {one.name for one in seen}
-        is_told = intake in self._queries
-        return [one.name for one in changed(present, seen) if is_told or one.name in names]
+            held = register.known(intake.shelf)
+            listed = storage.each_listed(intake.journal)
+            fresh = register.unseen(held, intake.prefix, listed)
+            batch.forget(intake, held)
+        return [one.name for one in fresh]
+
+    def _of_before(self, intake: Intake, files: Sequence[str]) -> list[str]:
+        held = register.known(intake.shelf)
+        named = register.named(held, [intake.name(file) for file in files])
+        apart = {one.segment for one in held.manifest.quarantined}
+        return [file for file in files if intake.name(file) in named.keys() | apart]
 
 
 def _lasting(errors: Iterable[LocalError]) -> list[LocalError]:

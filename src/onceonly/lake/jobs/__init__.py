@@ -13,9 +13,13 @@ from onceonly.lake.jobs.findings import DIFFERENCES_SHOWN, EVIDENCE_SHOWN, PAIRS
 from onceonly.lake.jobs.ingestion import AVAILABLE_NOW, IngestSummary, ingest
 from onceonly.lake.jobs.packs import Signing, Verification, pack, verify
 from onceonly.lake.jobs.page import report
-from onceonly.lake.jobs.reconciliation import LEDGER_FOLDER, ReconcileSummary, reconcile
+from onceonly.lake.jobs.reading import run, runs, table, tables
+from onceonly.lake.jobs.reconciliation import ReconcileSummary, reconcile
+from onceonly.lake.jobs.registration import register
 from onceonly.lake.jobs.script import main
 from onceonly.lake.jobs.session import APP_NAME, NOT_THE_CALLERS, Lakes
+from onceonly.lake.jobs.taking_over import TakeOverSummary, take_over
+from onceonly.lake.jvm import told_why
 from onceonly.lake.packs.contents import PackScope
 from onceonly.lake.reports.sla import SlaTarget
 from onceonly.lake.verdicts import Policy
@@ -25,7 +29,6 @@ __all__ = [
     "AVAILABLE_NOW",
     "DIFFERENCES_SHOWN",
     "EVIDENCE_SHOWN",
-    "LEDGER_FOLDER",
     "NOT_THE_CALLERS",
     "PAIRS_SHOWN",
     "Goal",
@@ -36,6 +39,7 @@ __all__ = [
     "ReconcileSummary",
     "Signing",
     "SlaTarget",
+    "TakeOverSummary",
     "TodaysTerms",
     "Verification",
     "activity",
@@ -46,7 +50,14 @@ __all__ = [
     "main",
     "pack",
     "reconcile",
+    "register",
     "report",
+    "run",
+    "runs",
+    "table",
+    "tables",
+    "take_over",
     "target",
+    "told_why",
     "verify",
 ]

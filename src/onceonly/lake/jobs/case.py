@@ -11,18 +11,15 @@ from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's wo
 from onceonly.journal.segment import party_folder
 from onceonly.lake import activity, invariants, model, runner, verdicts, wholeness
 from onceonly.lake.catalogue import HOUR_US, Evidence
-from onceonly.lake.ingest.segments import AT_MAX
+from onceonly.lake.gold import refreshing
+from onceonly.lake.gold.refreshing import Refresh
 from onceonly.lake.page.findings import CHAIN, PAIRS_LISTED, InvariantResult, Judged
 from onceonly.lake.reports import reconciliation
 from onceonly.lake.reports.budgets import Terms
 from onceonly.lake.reports.sla import SlaTarget
+from onceonly.lake.runs import Mark
 from onceonly.lake.verdicts import Policy, Verdict
 from onceonly.lake.wholeness import Wholeness
-from onceonly.message.errors import LocalError
-
-AS_OF_MIN: Final = 10**15
-"""Of September 2001. Seconds and milliseconds of our time are less, and would judge in 1970; its
-nanoseconds are more than `AT_MAX`, and would make bins of time without an end."""
 
 ROWS_MAX: Final = 10_000
 """Most rows that any small frame may bring to the driver."""
@@ -42,6 +39,8 @@ class JudgedCase(NamedTuple):
     """What was agreed, by agreement id, where somebody told."""
     sla: SlaTarget = SlaTarget()
     """What the scorecard is kept against."""
+    marks: Sequence[Mark] = ()
+    """How far each journal went."""
 
     def evidence(self, width_us: int = HOUR_US) -> Evidence:
         """What tables with bins of that width are made of."""
@@ -68,21 +67,27 @@ def open_case(
 ) -> JudgedCase:
     """What the lakes hold, judged at `as_of`; None is now, or the last row of a drill.
 
-    Raises `LocalError` (NotMicroseconds).
+    Rows that are later than a given `as_of` do not count; without one every row does.
     """
-    if as_of is not None and not AS_OF_MIN <= as_of <= AT_MAX:
-        when = "of long ago" if as_of < AS_OF_MIN else "of the far future"
-        text = f"an instant of judgement is in microseconds since 1970, and {as_of} is {when}"
-        raise LocalError("NotMicroseconds", text)
-    with activity.step(spark, "evidence"):
+    with activity.step(spark, "evidence"), refreshing.turn(lakes) as is_mine:
         held = runner.holdings(spark, lakes)
-        journal = held.read("journal")
         coverage = model.merge_coverage(held.read("coverage")).persist()
         if as_of is None:
             as_of = max(time.time_ns() // 1_000, _end_of_drills(coverage))
-        lifecycle = model.merge(held.read("lifecycle"))
-        judged = verdicts.verdict(lifecycle, coverage, as_of=as_of, policy=policy)
-        return JudgedCase(journal, coverage, judged.persist(), as_of, policy, held.wholeness())
+        elif _last_at(coverage) > as_of:
+            held = held.cut(as_of)
+            coverage.unpersist()
+            coverage = model.merge_coverage(held.read("coverage")).persist()
+        journal = held.read("journal")
+        # Gold has every row, and is of no use where some do not count.
+        if is_mine and held.is_one_copy and held.until is None:
+            judged = refreshing.refresh(Refresh(spark, lakes, held, coverage, as_of, policy))
+        else:
+            lives = model.partial(journal)
+            judged = verdicts.verdict(lives, coverage, as_of=as_of, policy=policy).persist()
+        judged = model.with_terms(judged, model.terms(journal).persist())
+        whole, marks = held.wholeness(), held.marks()
+        return JudgedCase(journal, coverage, judged, as_of, policy, whole, marks=marks)
 
 
 def _end_of_drills(coverage: DataFrame) -> int:
@@ -90,6 +95,11 @@ def _end_of_drills(coverage: DataFrame) -> int:
     drills = coverage.where(F.col("drills") > F.lit(0)).select("party").distinct()
     drilled = coverage.join(F.broadcast(drills), "party", "left_semi")
     [last] = runner.rows(drilled.agg(F.max("last_at").alias("at")), 1)
+    return int(last["at"] or 0)
+
+
+def _last_at(coverage: DataFrame) -> int:
+    [last] = runner.rows(coverage.agg(F.max("last_at").alias("at")), 1)
     return int(last["at"] or 0)
 
 
@@ -102,9 +112,11 @@ def judge(case: JudgedCase) -> Judged:
     whole = case.wholeness
     spark = case.judged.sparkSession
     with activity.step(spark, "verdicts"):
-        totals = runner.rows(reconciliation.totals(case.judged), len(Verdict))
-        matrix = reconciliation.matrix(case.judged, PAIRS_LISTED)
+        counts = reconciliation.counts(case.judged).persist()
+        totals = runner.rows(reconciliation.totals(counts), len(Verdict))
+        matrix = reconciliation.matrix(counts, PAIRS_LISTED)
         pairs = runner.rows(matrix, PAIRS_LISTED * len(Verdict))
+        counts.unpersist()
     with activity.step(spark, "once-and-only-once sheet"):
         sheet = (*_sheet(case), _chain(whole, _told_by_others(case)))
     return Judged(
@@ -121,7 +133,8 @@ def judge(case: JudgedCase) -> Judged:
 
 def _sheet(case: JudgedCase) -> list[InvariantResult]:
     tried = invariants.breaches(case.judged, as_of=case.as_of, policy=case.policy)
-    found = {row["name"]: row for row in runner.rows(invariants.sheet(tried), ROWS_MAX)}
+    sheet = invariants.sheet(invariants.tallies(tried))
+    found = {row["name"]: row for row in runner.rows(sheet, ROWS_MAX)}
     untried = {"messages": 0, "breaches": 0, "examples": []}
     lines = [(line, found.get(line.name, untried)) for line in invariants.INVARIANTS]
     return [

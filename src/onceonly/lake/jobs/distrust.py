@@ -21,14 +21,16 @@ def distrust(lake: str, segment: str, *, reason: str, master: str | None = None)
         raise LocalError("NoReason", "the reason is what an auditor will read: a text, not empty")
     place = storage.lake_url(lake)
     shelf = _shelf_of(place, segment)
-    spark = start([place], master)
-    with lease.ingesting(f"{place}/{INGESTED_FOLDER}"), activity.step(spark, f"without {segment}"):
-        batch.set_aside(spark, shelf, segment, reason.strip())
+    # Before Spark starts: whoever has to wait for another ingest is told at once.
+    with lease.ingesting(f"{place}/{INGESTED_FOLDER}"):
+        spark = start([place], master)
+        with activity.step(spark, f"without {segment}"):
+            batch.set_aside(spark, shelf, segment, reason.strip())
     return summary([place])
 
 
 def _shelf_of(lake: str, segment: str) -> Shelf:
     for shelf in manifest.shelves([lake]):
-        if segment in register.read(shelf).looks:
+        if register.named(register.known(shelf), [segment]):
             return shelf
     raise LocalError("NotCounted", f"no row of {segment} counts in {lake}")

@@ -6,12 +6,17 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Final
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from onceonly.lake import lease, manifest, storage
+from onceonly.lake import lease, manifest, runner, storage
+from onceonly.lake.gold import refreshing
 from onceonly.lake.ingest import mirror
 from onceonly.lake.ingest.intake import Intake, intakes
 from onceonly.lake.ingest.stream import FAILED, IngestRun
+from onceonly.lake.jobs import prerequisites
+from onceonly.lake.jobs.case import open_case
 from onceonly.lake.jobs.session import Lakes, directories, start
 from onceonly.lake.manifest import INGESTED_FOLDER, Manifest, Quarantined, Range, Shelf
 from onceonly.message.errors import LocalError
@@ -103,8 +108,36 @@ def ingest(
     ways = [(one, _lake_of(one, into)) for one in map(storage.lake_url, directories(source))]
     # An ingest that runs on cannot know what it will have to take in.
     known = [one for one, _ in ways if every_s is None and storage.is_local(one)]
-    spark = start(known, master)
+    _require(ways, goes_on=every_s is not None)
+    lakes = list(dict.fromkeys(lake for _, lake in ways))
+    prerequisites.require_places(f"{lake}/{INGESTED_FOLDER}" for lake in lakes)
+    with ExitStack() as leases:
+        # Before Spark starts: whoever has to wait for another ingest is told at once.
+        for lake in lakes:
+            leases.enter_context(lease.ingesting(f"{lake}/{INGESTED_FOLDER}"))
+        spark = start(known, master)
+        _take_in(spark, ways, every_s, tell)
+    _fold_much(spark, lakes, tell)
+    return summary(lakes)
 
+
+def _require(ways: Sequence[tuple[str, str]], *, goes_on: bool) -> None:
+    prerequisites.require_sources([source for source, _ in ways])
+    if goes_on or len(ways) == 1:
+        for source, _ in ways:
+            mirror.require_list(source)
+    if all(storage.is_local(source) for source, _ in ways):
+        prerequisites.require_any(
+            intake.shelf for source, lake in ways for intake in intakes(source, lake)
+        )
+
+
+def _take_in(
+    spark: SparkSession,
+    ways: Sequence[tuple[str, str]],
+    every_s: int | None,
+    tell: Callable[[str], None],
+) -> None:
     missed: list[LocalError] = []
     reached: set[str] = set()
 
@@ -126,18 +159,32 @@ def ingest(
     def on_quarantine(shelf: Shelf, one: Quarantined) -> None:
         tell(_apart(shelf.lake, one))
 
-    lakes = list(dict.fromkeys(lake for _, lake in ways))
-    with ExitStack() as leases:
-        for lake in lakes:
-            leases.enter_context(lease.ingesting(f"{lake}/{INGESTED_FOLDER}"))
-        run = IngestRun(spark, find, on_quarantine, tell)
-        if every_s is None:
-            run.catch_up()
-        else:
-            run.go_on(every_s)
+    run = IngestRun(spark, find, on_quarantine, tell)
+    if every_s is None:
+        run.catch_up()
+    else:
+        run.go_on(every_s)
     if missed:
         raise missed[0]
-    return summary(lakes)
+
+
+ROWS_TO_FOLD: Final = 500_000
+"""An ingest that finds more rows than these that are not folded yet does so for the next run."""
+
+
+def _fold_much(spark: SparkSession, lakes: Sequence[str], tell: Callable[[str], None]) -> None:
+    """Fold and judge what many segments brought, so that the first run after them need not.
+
+    Little is left to the run: a day that is written again for every segment costs its square.
+    """
+    rows, policy = refreshing.pending(lakes, runner.holdings(spark, lakes))
+    if rows < ROWS_TO_FOLD:
+        return
+    try:
+        open_case(spark, lakes, None, policy)
+    except (OSError, PySparkException, Py4JError) as error:
+        # Every row is in; a run folds them, or says itself why it cannot.
+        tell(f"not folded yet: {next(iter(str(error).splitlines()), repr(error))}")
 
 
 def _found(spark: SparkSession, source: str, lake: str) -> list[Intake]:

@@ -14,6 +14,7 @@ from pyspark.sql.types import BooleanType, StringType, StructField, StructType
 
 from onceonly.journal.segment import party_folder
 from onceonly.lake import activity, invariants, model, runner, schemas
+from onceonly.lake.jobs import prerequisites
 from onceonly.lake.jobs.case import ROWS_MAX, JudgedCase, open_case
 from onceonly.lake.jobs.session import APP_NAME, Lakes, directories, start
 from onceonly.lake.packs import agreement, bounds, contents, seal, summary
@@ -49,7 +50,7 @@ _VERDICT_SCHEMA: Final = StructType(
 )
 _SCHEMAS: Final = {
     JOURNAL: _JOURNAL_SCHEMA,
-    LIFECYCLE: runner.schema("lifecycle"),
+    LIFECYCLE: runner.LIFECYCLE,
     VERDICTS: _VERDICT_SCHEMA,
 }
 """In the order of `_Held`."""
@@ -115,12 +116,16 @@ def pack(  # noqa: PLR0913 - because each is one choice of its caller's
 
     `as_of` and `policy` are the instant and the rules of judgement as for `reconcile`. On a cluster
     `out` must be a folder that the driver and the executors share.
-    Raises `LocalError`: NoLake, NotEmpty, NoEvidence, BadKey, NoCryptography, NoJava.
+    Raises `LocalError`: NoLake, NothingIngested, NotEmpty, NotMicroseconds, BadKey, NoCryptography,
+    and `OSError` for an `out` that cannot be written, before Spark starts; NoJava, NoEvidence.
     """
     signer = None if signing.key is None else seal.signer(signing.key)
     if out.exists() and any(out.iterdir()):
         raise LocalError("NotEmpty", f"{out} is not empty")
+    prerequisites.require_instant(as_of)
+    prerequisites.require_places([str(out)])
     lakes = directories(lake)
+    prerequisites.require_ingested(lakes)
     spark = start(lakes, master)
     case = open_case(spark, lakes, as_of, policy)
     journals = _journals(case, pair)
@@ -176,7 +181,7 @@ def _write_rows(
     )
     out.mkdir(parents=True, exist_ok=True)
     runner.write(contents.with_links(chosen, case.journal, odd), str(out / JOURNAL))
-    runner.write(lives.select(*runner.schema("lifecycle").names), str(out / LIFECYCLE))
+    runner.write(lives.select(*runner.LIFECYCLE.names), str(out / LIFECYCLE))
     runner.write(lives.select(*contents.VERDICT), str(out / VERDICTS))
     lives.unpersist()
 
@@ -206,7 +211,8 @@ def _judged(
 def _count(rows: DataFrame, judged: DataFrame, as_of: int, policy: Policy) -> Counts:
     by_journal = rows.groupBy("party").count()
     by_verdict = judged.groupBy("verdict").count()
-    sheet = invariants.sheet(invariants.breaches(judged, as_of=as_of, policy=policy))
+    tried = invariants.breaches(judged, as_of=as_of, policy=policy)
+    sheet = invariants.sheet(invariants.tallies(tried))
     broken = {row["name"]: row["breaches"] for row in runner.rows(sheet, ROWS_MAX)}
     verdicts = {verdict.value: 0 for verdict in Verdict}
     return Counts(

@@ -28,10 +28,13 @@ def report(  # noqa: PLR0913 - because each is one choice of its caller's
 
     `terms` is what was agreed, by agreement id, and `sla` what was promised beside it: without the
     terms the page cannot tell whether a budget was kept. Raises `LocalError` (NoLake,
-    NothingIngested, NoJava).
+    NothingIngested, NotMicroseconds, NoJava), `OSError` for an `out` that cannot be written; before
+    Spark starts.
     """
     lakes = directories(lake)
+    prerequisites.require_instant(as_of)
     prerequisites.require_ingested(lakes)
+    prerequisites.require_file(out)
     spark = start(lake, master)
     case = open_case(spark, lakes, as_of, policy)._replace(terms=terms, sla=sla)
     write_report(find(case, judge(case)), out)

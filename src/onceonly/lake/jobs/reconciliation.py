@@ -1,29 +1,28 @@
 """`reconcile`: a verdict on every message, the delivery ledger, and the tables of the catalogue."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final
 
-from onceonly.lake import activity, catalogue, runner
+from onceonly.lake import activity, catalogue, lease, runner, runs, storage
 from onceonly.lake.catalogue import NAMES
 from onceonly.lake.formats import TableFormat, Target
-from onceonly.lake.jobs import prerequisites
+from onceonly.lake.jobs import ownership, prerequisites, registration
+from onceonly.lake.jobs.apart import put_apart
 from onceonly.lake.jobs.case import judge, open_case
 from onceonly.lake.jobs.findings import find
 from onceonly.lake.jobs.page import write_report
+from onceonly.lake.jobs.publication import publish, write_tables
+from onceonly.lake.jobs.reading import LEDGER
 from onceonly.lake.jobs.session import Lakes, directories, start
-from onceonly.lake.jobs.tables import TABLES_FOLDER, folder, write_tables
 from onceonly.lake.page.findings import InvariantResult, Judged
 from onceonly.lake.reports.budgets import Terms
 from onceonly.lake.reports.sla import SlaTarget
 from onceonly.lake.tables import delivery_ledger
 from onceonly.lake.verdicts import Policy
 from onceonly.message.errors import LocalError
-
-LEDGER: Final = delivery_ledger.DEFINITION.name
-LEDGER_FOLDER: Final = f"{TABLES_FOLDER}/{LEDGER}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +36,9 @@ class ReconcileSummary:
     """Where each table is that was written beside it, by name."""
     not_ingested: Sequence[str] = ()
     """What is published in the lakes and was not ingested yet, for people."""
+    run: str | None = None
+    """Id of the run that published ledger and tables; None where the ledger went elsewhere, alone,
+    and the lake's tables are as they were."""
 
     @property
     def verdicts(self) -> dict[str, int]:
@@ -91,51 +93,92 @@ def reconcile(  # noqa: PLR0913 - because each is one choice of its caller's
     terms: Terms = MappingProxyType({}),
     sla: SlaTarget = SlaTarget(),  # noqa: B008 - because a SlaTarget is frozen
     target: Target = Target(),  # noqa: B008 - because a SlaTarget is frozen
+    register: str | None = None,
 ) -> ReconcileSummary:
     """Judge every message of the lakes and write the delivery ledger.
 
     `as_of` is the instant of judgement in microseconds UTC, by default now, or the last row of
-    a drill, whose clock runs ahead. `out` is the ledger's folder, by default
-    `tables/delivery_ledger` in the first lake. With `report_to` the HTML report is written there
-    too, from the same judgement.
+    a drill, whose clock runs ahead. With `report_to` the HTML report is written there too, from
+    the same judgement.
 
-    `tables` names more tables of the `catalogue` to write into the first lake, None every one;
-    `terms` is what was agreed, by agreement id, and `sla` what was promised beside it, for the
-    tables that ask: the journal does not tell.
+    `tables` names more tables of the `catalogue` to write, None every one; `terms` is what was
+    agreed, by agreement id, and `sla` what was promised beside it, for the tables that ask: the
+    journal does not tell. `target` is the format of ledger and tables (`formats.target`), plain
+    Parquet by default.
 
-    `target` is the format of ledger and tables (`formats.target`), plain Parquet by default.
+    Ledger and tables go into the first lake, under folders of their own, and are published there
+    all at once, as a run (`jobs.run`, `jobs.table`): readers have the set of before until all is
+    written, and then the new one, which holds these tables and no others. With `register` they are
+    views of that database too (`jobs.register`).
 
-    Raises `LocalError` before anything is written: NoLake, NothingIngested, NoJava, UnknownTable,
-    NoTableFormat; BadTarget for an `out` beside a catalog; NotEmpty where `out` holds no table.
+    With `out` the ledger goes into that folder: alone, and the lake stays as it is, where no other
+    table is asked for; else as a copy.
+
+    Raises before anything is written, and all that needs no Spark before that starts: `LocalError`
+    NoLake, NothingIngested, NotMicroseconds, UnknownTable, LakeBusy; BadTarget for an `out` beside
+    a catalog, or a `register` without a run; NotEmpty where others' files or views would be
+    replaced; `OSError` for a place that cannot be written; `LocalError` NoJava, NoTableFormat.
     """
     lakes = directories(lake)
     wanted = [name for name in (NAMES if tables is None else tables) if name != LEDGER]
-    _require(lakes, out, wanted, target)
-    spark = start(lake, master)
-    runner.require(spark, target.table_format)
-    case = open_case(spark, lakes, as_of, policy)._replace(terms=terms, sla=sla)
-    pending = prerequisites.not_ingested(lakes)
-    ledger = target.place(out or folder(lakes[0], LEDGER), LEDGER)
-    with activity.step(spark, LEDGER):
-        runner.write_table(
-            delivery_ledger.table(case.judged, case.journal), ledger, target.table_format
-        )
-    judged = judge(case)
+    apart = ownership.folder_apart(out, lakes[0]) if lakes else out
+    is_alone = apart is not None and not wanted
+    prerequisites.require_instant(as_of)
+    _require(lakes, apart, wanted, target)
     if report_to is not None:
-        write_report(find(case, judged), report_to)
-    written = write_tables(case, wanted, lakes[0], target)
-    case.judged.unpersist()
-    return ReconcileSummary(judged, ledger, written, pending)
+        prerequisites.require_file(report_to)
+    if is_alone and register is not None:
+        raise LocalError("BadTarget", "a ledger in a folder of its own (--out) is of no run")
+    with nullcontext() if is_alone else lease.tabling(lakes[0]):
+        spark = start(lake, master, has_catalog=register is not None)
+        runner.require(spark, target.table_format)
+        if register is not None:
+            registration.require_ours(spark, register)
+        case = open_case(spark, lakes, as_of, policy)._replace(terms=terms, sla=sla)
+        pending = prerequisites.not_ingested(lakes)
+        home = storage.lake_url(lakes[0])
+        evidence = case.evidence()
+        if is_alone:
+            ledger = []
+            with activity.step(spark, LEDGER):
+                frame = delivery_ledger.table(case.judged, case.journal)
+                put_apart(frame, str(apart), target.table_format)
+        else:
+            ledger = write_tables(evidence, [LEDGER], home, target)
+        judged = judge(case)
+        if report_to is not None:
+            write_report(find(case, judged), report_to)
+        summary = ReconcileSummary(judged, str(apart), {}, pending)
+        if not is_alone:
+            written = ledger + write_tables(evidence, wanted, home, target)
+            run = publish(case, judged, lakes, written)
+            places = {name: run.place(name) for name in run.tables}
+            found = places.pop(LEDGER)
+            if apart is not None:
+                put_apart(runner.table(spark, run, LEDGER), apart, target.table_format)
+                found = apart
+            if register is not None:
+                registration.register(spark, home, database=register, run_id=run.id)
+            summary = ReconcileSummary(judged, found, places, pending, run.id)
+        case.judged.unpersist()
+        return summary
 
 
-def _require(lakes: Sequence[str], out: str | None, tables: Sequence[str], target: Target) -> None:
+def _require(
+    lakes: Sequence[str], apart: str | None, tables: Sequence[str], target: Target
+) -> None:
     for name in tables:
         catalogue.find(name)
-    if out is not None and target.catalog is not None:
+    if apart is not None and target.catalog is not None:
         raise LocalError("BadTarget", "a ledger in a catalog has no folder of its own (--out)")
-    if out is not None:
-        prerequisites.require_place_of_a_table(out, lakes)
+    if apart is not None:
+        ownership.require_no_place_of_a_run(apart, lakes)
+        prerequisites.require_place_of_a_table(apart, lakes)
+        if target.table_format is TableFormat.PLAIN:
+            prerequisites.require_no_delta_table(apart)
     prerequisites.require_ingested(lakes)
-    if target.table_format is TableFormat.PLAIN:
-        for place in (out or folder(lakes[0], LEDGER), *(folder(lakes[0], one) for one in tables)):
-            prerequisites.require_no_delta_table(place)
+    if apart is not None:
+        prerequisites.require_places([apart])
+    if apart is None or tables:
+        ownership.require_own_places(lakes[0], [LEDGER, *tables], target)
+        runs.require_known(lakes[0])

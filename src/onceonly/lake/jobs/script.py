@@ -22,7 +22,10 @@ from onceonly.lake.jobs.compaction import compact
 from onceonly.lake.jobs.ingestion import AVAILABLE_NOW, ingest
 from onceonly.lake.jobs.page import report
 from onceonly.lake.jobs.reconciliation import reconcile
+from onceonly.lake.jobs.registration import DATABASE
 from onceonly.lake.jobs.session import NOT_THE_CALLERS
+from onceonly.lake.jobs.taking_over import take_over
+from onceonly.lake.jvm import told_why
 from onceonly.lake.verdicts import Policy
 from onceonly.message.errors import LocalError, OnceonlyError
 from onceonly.message.printable import printable
@@ -38,7 +41,7 @@ _HOUR_US: Final = 60 * _MINUTE_US
 def main(arguments: Sequence[str] | None = None) -> int:
     """The jobs as a script; the result is one JSON object on stdout."""
     parser = argparse.ArgumentParser(prog="python -m onceonly.lake.jobs", description=__doc__)
-    parser.add_argument("job", choices=("ingest", "compact", "reconcile", "report"))
+    parser.add_argument("job", choices=("ingest", "compact", "take-over", "reconcile", "report"))
     parser.add_argument("--lake", action="append", required=True, help="may be given repeatedly")
     parser.add_argument("--into", help="lake that the segments are ingested into")
     parser.add_argument("--master", help="given to Spark as it is")
@@ -66,19 +69,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="a table that reconcile writes beside the ledger; by default every one",
     )
     parser.add_argument("--table-format", choices=list(TableFormat), default=TableFormat.PLAIN)
+    parser.add_argument("--register", action="store_true", help="make views of ledger and tables")
+    parser.add_argument("--database", default=DATABASE, help="that has the views")
     parser.add_argument("--catalog", help="of the tables, such as lake.onceonly; for iceberg")
     given = parser.parse_args(arguments)
     try:
-        code, found = _run(given)
+        with told_why():
+            code, found = _run(given)
     except OnceonlyError as error:
         _tell(str(error))
         is_callers = isinstance(error, LocalError) and error.name not in NOT_THE_CALLERS
         return _USAGE if is_callers else _UNEXPECTED
+    except OSError as error:
+        # No permission to write, a missing mount, a full disk.
+        _tell(str(error))
+        return _UNEXPECTED
     sys.stdout.write(json.dumps(found) + "\n")
     return code
 
 
 def _run(given: argparse.Namespace) -> tuple[int, dict[str, Any]]:
+    if given.job == "take-over":
+        lakes = [take_over(lake, master=given.master, tell=_tell) for lake in given.lake]
+        return 0, {
+            "taken_over": {
+                name: one._asdict() for lake in lakes for name, one in lake.parties.items()
+            },
+            "tables_removed": [name for lake in lakes for name in lake.tables],
+        }
     if given.job in ("ingest", "compact"):
         done = (
             ingest(
@@ -119,6 +137,7 @@ def _run(given: argparse.Namespace) -> tuple[int, dict[str, Any]]:
         out=given.out,
         tables=given.tables,
         target=formats.target(given.table_format, given.catalog),
+        register=given.database if given.register else None,
     )
     for line in found.not_ingested:
         _tell(line)
@@ -131,6 +150,7 @@ def _run(given: argparse.Namespace) -> tuple[int, dict[str, Any]]:
             "breaches": {line.name: line.breaches for line in found.invariants},
             "ledger": found.ledger,
             "tables": found.tables,
+            "run": found.run,
         },
     )
 

@@ -21,8 +21,11 @@ def directories(lake: Lakes) -> list[str]:
     return [lake] if isinstance(lake, str) else list(lake)
 
 
-def start(lake: Lakes, master: str | None) -> SparkSession:
-    """The running session, or a new one that fits what has been published in the lakes."""
+def start(lake: Lakes, master: str | None, *, has_catalog: bool = False) -> SparkSession:
+    """The running session, or a new one that fits what has been published in the lakes.
+
+    A new one keeps its catalog if `has_catalog`.
+    """
     lakes = directories(lake)
     size = manifest.journal_bytes(lakes) if lakes else None
-    return runner.session(master, APP_NAME, journal_bytes=size)
+    return runner.session(master, APP_NAME, journal_bytes=size, has_catalog=has_catalog)

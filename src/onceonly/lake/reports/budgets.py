@@ -7,7 +7,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.lake.expressions import US_PER_S, one_if
-from onceonly.lake.reports.columns import by_agreement, ended, is_there, with_agreement
+from onceonly.lake.reports.columns import by_agreement, ended, is_there
 from onceonly.lake.reports.reconciliation import PAIR
 from onceonly.lake.tables.definition import (
     PAIR_COLUMNS,
@@ -54,13 +54,13 @@ Terms = Mapping[str, DeliveryTerms]
 """What was agreed, by agreement id; an agreement that is not in it is not known."""
 
 
-def table(judged: DataFrame, journal: DataFrame, *, as_of: int, terms: Terms) -> DataFrame:
+def table(judged: DataFrame, *, as_of: int, terms: Terms) -> DataFrame:
     """The budgets at `as_of` (µs UTC) under `terms`."""
     is_open = is_promised() & ended().isNull()
     took = ended() - F.col("first_sent_at")
     age = F.lit(as_of) - F.col("submitted_at")
     return (
-        with_agreement(judged.where(is_there("submitted_at")), journal)
+        judged.where(is_there("submitted_at"))
         .groupBy("agreement_id", *PAIR)
         .agg(
             F.count("*").alias("messages"),

@@ -7,13 +7,11 @@ microseconds.
 from collections.abc import Mapping
 from typing import Final
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
-from onceonly.lake.expressions import US_PER_S, is_event, is_passing, is_true
-from onceonly.lake.schemas import KEY
+from onceonly.lake.expressions import US_PER_S, is_true
 from onceonly.lake.verdicts import is_taken_up, stands_settled
-from onceonly.message.event import Event
 
 ACCURACY: Final = 10_000
 """Of approximate quantiles: right to one part in this many of the rows."""
@@ -131,22 +129,3 @@ def by_agreement(values: Mapping[str, int | None]) -> Column:
         return F.lit(None).cast("bigint")
     pairs = [F.lit(part) for entry in known.items() for part in entry]
     return F.create_map(*pairs)[F.col("agreement_id")].cast("bigint")
-
-
-def with_agreement(judged: DataFrame, journal: DataFrame) -> DataFrame:
-    """The judged lifecycles with the `agreement_id` that they were submitted under.
-
-    Where the sender's journal lacks a message, its receiver's tells.
-    """
-    is_stored = is_event(Event.STORED)
-    told = F.struct(is_stored.alias("is_stored"), "seq", "agreement_id")
-    agreements = (
-        journal.where(is_event(Event.SUBMITTED, Event.STORED) & ~is_passing())
-        .select(*KEY, told.alias("told"))
-        # Its two rows are in two journals: to fold them before they travel would only sort them.
-        .repartition(*KEY)
-        .groupBy(*KEY)
-        .agg(F.min("told").alias("first"))
-        .select(*KEY, F.col("first.agreement_id").alias("agreement_id"))
-    )
-    return judged.join(agreements, list(KEY), "left")

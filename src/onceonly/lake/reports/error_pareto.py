@@ -48,13 +48,16 @@ _ANSWERING: Final = (
 )
 _ARRIVING: Final = (Event.REJECTED, Event.COLLISION_DETECTED)
 _DECIDING: Final = (Event.EXHAUSTED, Event.EXPIRED, Event.FAILED)
+_TELLING: Final = (*_OUTGOING, Event.ERROR_RECEIVED, *_ARRIVING, *_ANSWERING, *_DECIDING)
 
 
 def errors(journal: DataFrame) -> DataFrame:
     """The journal's rows that tell of an error, with `phase`, `code` and `peer`."""
     peer = F.when(is_outbound(), F.col("to_party")).otherwise(F.col("from_party"))
     return (
-        journal.withColumn("phase", _phase())
+        # Files that have none of these events are then not read.
+        journal.where(is_event(*_TELLING))
+        .withColumn("phase", _phase())
         .where(F.col("phase").isNotNull())
         .withColumns({"code": _code(), "peer": peer})
     )

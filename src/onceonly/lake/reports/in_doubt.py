@@ -95,21 +95,15 @@ def table(judged: DataFrame, journal: DataFrame, *, as_of: int) -> DataFrame:
 
 
 def _told(journal: DataFrame) -> DataFrame:
-    """What the sender's journal has beside the lifecycle: the agreement and the last answer."""
-    answer = F.when(is_event(Event.REPORT_RECEIVED), F.struct("seq", "at", "reason"))
-    agreement = F.when(is_event(Event.SUBMITTED), F.struct("seq", "agreement_id"))
+    """What the sender's journal has beside the lifecycle: the last answer."""
     return (
-        journal.where(is_event(Event.SUBMITTED, Event.REPORT_RECEIVED))
+        journal.where(is_event(Event.REPORT_RECEIVED))
         # Who delivers further asks the next one, and numbers its rows by its own journal.
         .where(is_outbound() & ~is_passing())
-        .select(*KEY, agreement.alias("submitted"), answer.alias("answered"))
-        # Most have one row: to fold it before it travels would only sort it.
-        .repartition(*KEY)
         .groupBy(*KEY)
-        .agg(F.min("submitted").alias("first"), F.max("answered").alias("last"))
+        .agg(F.max(F.struct("seq", "at", "reason")).alias("last"))
         .select(
             *KEY,
-            F.col("first.agreement_id").alias("agreement_id"),
             F.col("last.reason").alias("last_answer"),
             F.timestamp_micros("last.at").alias("last_answer_at"),
         )

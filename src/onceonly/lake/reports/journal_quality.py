@@ -7,6 +7,7 @@ from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's wo
 
 from onceonly.journal.record import SCHEMA_VERSION
 from onceonly.lake.expressions import ROW_ORDER, any_of, is_event, is_true, one_if
+from onceonly.lake.stretches import ROWS_AT_ONCE
 from onceonly.lake.tables.definition import (
     Definition,
     count,
@@ -82,10 +83,6 @@ _COUNTS: Final = tuple(
 )
 
 
-STRETCH_ROWS: Final = 1 << 16
-"""Rows that one task looks through at a time: a journal may be longer than a machine is."""
-
-
 def table(  # noqa: PLR0913 - because the evidence, and by whom and when it is judged, are many
     journal: DataFrame,
     judged: DataFrame,
@@ -94,7 +91,7 @@ def table(  # noqa: PLR0913 - because the evidence, and by whom and when it is j
     *,
     as_of: int,
     policy: Policy,
-    stretch_rows: int = STRETCH_ROWS,
+    stretch_rows: int = ROWS_AT_ONCE,
 ) -> DataFrame:
     """The quality of each party's evidence at `as_of` (µs UTC), judged by `policy`.
 

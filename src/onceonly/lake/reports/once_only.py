@@ -5,7 +5,7 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
-from onceonly.lake.invariants import INVARIANTS, breaches, sheet
+from onceonly.lake.invariants import INVARIANTS, breaches, sheet, tallies
 from onceonly.lake.tables.definition import (
     Definition,
     column,
@@ -39,7 +39,7 @@ def table(judged: DataFrame, *, as_of: int, policy: Policy) -> DataFrame:
         [(place, line.name, line.claim) for place, line in enumerate(INVARIANTS, 1)],
         "line bigint, name string, claim string",
     )
-    found = sheet(breaches(judged, as_of=as_of, policy=policy))
+    found = sheet(tallies(breaches(judged, as_of=as_of, policy=policy)))
     examples = F.coalesce("examples", F.array().cast("array<string>"))
     counted = {name: F.coalesce(name, F.lit(0)) for name in ("messages", "breaches")}
     return (

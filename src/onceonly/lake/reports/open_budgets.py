@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.lake.reports.budgets import Terms, agreed, lifetime
-from onceonly.lake.reports.columns import ended, is_there, with_agreement
+from onceonly.lake.reports.columns import ended, is_there
 from onceonly.lake.tables.definition import (
     KEY_COLUMNS,
     Definition,
@@ -46,14 +46,14 @@ DEFINITION: Final = Definition(
 )
 
 
-def table(judged: DataFrame, journal: DataFrame, *, as_of: int, terms: Terms) -> DataFrame:
+def table(judged: DataFrame, *, as_of: int, terms: Terms) -> DataFrame:
     """The open messages at `as_of` (µs UTC) under `terms`."""
     is_open = is_promised() & is_there("submitted_at") & ended().isNull()
     # When it was taken up again no fold tells.
     due = F.when(F.col("given_up_seq").isNull(), F.col("first_sent_at") + F.col("worst_case_us"))
     expiry = F.col("submitted_at") + lifetime()
     return (
-        with_agreement(judged.where(is_open), journal)
+        judged.where(is_open)
         .withColumns(agreed(terms))
         .withColumns({"due": due, "expiry": expiry})
         .withColumns(

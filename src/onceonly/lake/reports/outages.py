@@ -1,11 +1,13 @@
 """Report 16 as a timeline: when a partner was up and when it was down."""
 
+from collections.abc import Sequence
 from typing import Final
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import DataFrame, GroupedData, Window
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
-from onceonly.lake.expressions import ROW_ORDER, is_event, one_if
+from onceonly.lake.expressions import ROW_ORDER, always, is_event, one_if
+from onceonly.lake.stretches import ROWS_AT_ONCE, STRETCH, stretch
 from onceonly.lake.tables import attempts
 from onceonly.lake.tables.definition import (
     Definition,
@@ -37,34 +39,50 @@ DEFINITION: Final = Definition(
 )
 
 
-def runs(journal: DataFrame) -> DataFrame:
+_PEER: Final = ("party", "peer")
+
+
+def runs(journal: DataFrame, *, stretch_rows: int = ROWS_AT_ONCE) -> DataFrame:
     """The runs, with `from_us`, `last_us`, `until_us` (µs UTC) and a count for each outcome."""
-    line = Window.partitionBy("party", "peer").orderBy(*ROW_ORDER)
-    so_far = line.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    ended = journal.where(is_event(*attempts.WHAT) & F.col("outcome").isNotNull())
     is_up = F.col("outcome") == F.lit(Outcome.ACCEPTED.value)
-    changes = F.coalesce(F.lag("is_up").over(line) != F.col("is_up"), F.lit(True))  # noqa: FBT003 - because a literal column has one argument
-    grouped = (
-        ended.withColumns({"peer": attempts.peer(), "is_up": is_up})
+    ended = (
+        journal.where(is_event(*attempts.WHAT) & F.col("outcome").isNotNull())
+        .withColumns({"peer": attempts.peer(), "is_up": is_up})
         .where(F.col("peer").isNotNull())
-        .withColumn("changes", one_if(changes))
-        .withColumn("run", F.sum("changes").over(so_far))
-        .groupBy("party", "peer", "run", "is_up")
-        .agg(
-            F.min_by("at", F.struct(*ROW_ORDER)).alias("from_us"),
-            F.max_by("at", F.struct(*ROW_ORDER)).alias("last_us"),
-            F.count("*").alias("transmissions"),
-            *[
-                F.sum(one_if(F.col("outcome") == F.lit(outcome.value))).alias(outcome.value)
-                for outcome in Outcome
-            ],
-        )
+        .withColumn(STRETCH, stretch("seq", stretch_rows))
     )
-    following = F.lead("from_us").over(Window.partitionBy("party", "peer").orderBy("run"))
+    place = F.struct(*ROW_ORDER)
+    counts = {one.value: one_if(F.col("outcome") == F.lit(one.value)) for one in Outcome}
+    # A peer may be nearly all of a journal, and its order one task's. Runs within stretches of
+    # the journal are few, and are joined where one goes on in the next stretch.
+    within = _in_runs(ended, (*_PEER, STRETCH), ROW_ORDER).agg(
+        F.min(place).alias("first"),
+        F.min_by("at", place).alias("from_us"),
+        F.max_by("at", place).alias("last_us"),
+        F.count("*").alias("transmissions"),
+        *[F.sum(one).alias(name) for name, one in counts.items()],
+    )
+    grouped = _in_runs(within, _PEER, ("first",)).agg(
+        F.min_by("from_us", "first").alias("from_us"),
+        F.max_by("last_us", "first").alias("last_us"),
+        *[F.sum(name).alias(name) for name in ("transmissions", *counts)],
+    )
+    following = F.lead("from_us").over(Window.partitionBy(*_PEER).orderBy("run"))
     until = F.coalesce("until_us", "last_us")
     return grouped.withColumn("until_us", following).withColumn(
         "length_us", F.greatest(until - F.col("from_us"), F.lit(0))
     )
+
+
+def _in_runs(rows: DataFrame, line: Sequence[str], order: Sequence[str]) -> GroupedData:
+    """The rows of a line, grouped into runs (`run`, numbered) in which all have one `is_up`."""
+    in_order = Window.partitionBy(*line).orderBy(*order)
+    so_far = in_order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    changes = F.coalesce(F.lag("is_up").over(in_order) != F.col("is_up"), always())
+    numbered = rows.withColumn("changes", one_if(changes)).withColumn(
+        "run", F.sum("changes").over(so_far)
+    )
+    return numbered.groupBy(*line, "run", "is_up")
 
 
 def table(journal: DataFrame) -> DataFrame:

@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.lake.expressions import is_event, is_inbound, is_outbound, is_passing, one_if
-from onceonly.lake.marks import PROOF_OF_RECEIPT, asked_for_evidence, keeps_evidence
+from onceonly.lake.marks import PROOF_OF_RECEIPT, asked_for_evidence, ever, keeps_evidence
 from onceonly.lake.reports.columns import is_acknowledged
 from onceonly.lake.schemas import KEY
 from onceonly.lake.tables.definition import PAIR_COLUMNS, Definition, column, count, text
@@ -59,7 +59,8 @@ def table(judged: DataFrame, journal: DataFrame) -> DataFrame:
     asked, proven, acknowledged = asked_for_evidence(), keeps_evidence(), is_acknowledged()
     is_grave = F.col("verdict").isin([verdict.value for verdict in DIFFERENCES])
     return (
-        judged.join(_told(journal), list(KEY))
+        judged.where(ever(Event.SUBMITTED, Event.STORED))
+        .join(_signatures(journal), list(KEY), "left")
         .groupBy("from_party", "to_party", "agreement_id", "profile")
         .agg(
             F.count("*").alias("messages"),
@@ -76,29 +77,19 @@ def table(judged: DataFrame, journal: DataFrame) -> DataFrame:
     )
 
 
-def _told(journal: DataFrame) -> DataFrame:
-    """Per message: the terms that it went under, and who signed what is kept of it."""
-    is_kept = is_event(Event.EVIDENCE_KEPT)
-    is_receipt = is_kept & is_outbound() & (F.col("reason") == F.lit(PROOF_OF_RECEIPT))
-    is_origin = is_kept & is_inbound() & (F.col("reason") == F.lit(_PROOF_OF_ORIGIN))
-    terms = F.struct(is_event(Event.STORED).alias("is_stored"), "seq", "agreement_id", "profile")
-    is_ours = is_event(Event.SUBMITTED, Event.STORED, Event.EVIDENCE_KEPT) & ~is_passing()
+def _signatures(journal: DataFrame) -> DataFrame:
+    """Who signed what is kept of each message of which something is kept."""
+    is_receipt = is_outbound() & (F.col("reason") == F.lit(PROOF_OF_RECEIPT))
+    is_origin = is_inbound() & (F.col("reason") == F.lit(_PROOF_OF_ORIGIN))
     return (
-        journal.where(is_ours)
+        journal.where(is_event(Event.EVIDENCE_KEPT) & ~is_passing())
         # Its rows are in two journals: to fold them before they travel would only sort them.
         .repartition(*KEY)
         .groupBy(*KEY)
         .agg(
-            F.min(F.when(~is_kept, terms)).alias("first"),
             F.max(F.when(is_receipt, F.col("signer"))).alias("receipt_signer"),
             F.max(F.when(is_origin, F.col("signer"))).alias("message_signer"),
             F.max(is_origin).alias("is_signed"),
-        )
-        .where(F.col("first").isNotNull())
-        .select(
-            *KEY,
-            *[F.col(f"first.{name}").alias(name) for name in ("agreement_id", "profile")],
-            *("receipt_signer", "message_signer", "is_signed"),
         )
     )
 

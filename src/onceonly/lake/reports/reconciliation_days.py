@@ -3,11 +3,8 @@
 from typing import Final
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
-from onceonly.lake.expressions import one_if
-from onceonly.lake.reports.columns import utc_day
-from onceonly.lake.reports.reconciliation import PAIR
+from onceonly.lake.reports.reconciliation import added
 from onceonly.lake.tables.definition import (
     PAIR_COLUMNS,
     Definition,
@@ -34,15 +31,6 @@ DEFINITION: Final = Definition(
 )
 
 
-def table(judged: DataFrame) -> DataFrame:
-    """The class matrix per day and pair."""
-    size_bytes = F.coalesce("sent_bytes", "stored_bytes", F.lit(0))
-    return (
-        judged.withColumn("day", utc_day(F.coalesce("submitted_at", "first_at")))
-        .groupBy("day", *PAIR, "verdict", "standing")
-        .agg(
-            F.count("*").alias("messages"),
-            F.sum(one_if(~F.col("is_two_sided"))).alias("one_sided"),
-            F.sum(size_bytes).alias("payload_bytes"),
-        )
-    )
+def table(counts: DataFrame) -> DataFrame:
+    """The class matrix per day and pair, of `reconciliation.counts` or a union of them."""
+    return added(counts).select(*DEFINITION.names)

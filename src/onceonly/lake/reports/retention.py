@@ -14,7 +14,6 @@ from onceonly.lake.reports.columns import (
     is_given_up,
     is_settled,
     is_there,
-    with_agreement,
 )
 from onceonly.lake.tables.definition import (
     Definition,
@@ -53,13 +52,11 @@ DEFINITION: Final = Definition(
 )
 
 
-def table(judged: DataFrame, journal: DataFrame, *, as_of: int, terms: Terms) -> DataFrame:
+def table(judged: DataFrame, *, as_of: int, terms: Terms) -> DataFrame:
     """What is kept at `as_of` (µs UTC), by both roles, under `terms`."""
     keeps = {name: one.persist_duration_s * US_PER_S for name, one in terms.items()}
     margins = {name: 2 * one.msh_time_accuracy_s * US_PER_S for name, one in terms.items()}
-    lives = with_agreement(judged, journal).withColumns(
-        {"keep": by_agreement(keeps), "margin": by_agreement(margins)}
-    )
+    lives = judged.withColumns({"keep": by_agreement(keeps), "margin": by_agreement(margins)})
     kept = _sent(lives).unionByName(_received(lives))
     may_go = F.col("is_settled") & (F.col("kept_until") < F.lit(as_of))
     return (

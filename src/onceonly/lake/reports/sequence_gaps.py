@@ -2,10 +2,11 @@
 
 from typing import Final
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.lake.expressions import ROW_ORDER, is_event, is_outbound, is_passing, is_true
+from onceonly.lake.stretches import ROWS_AT_ONCE, with_greatest_before
 from onceonly.lake.tables.definition import (
     PAIR_COLUMNS,
     Definition,
@@ -44,26 +45,32 @@ DEFINITION: Final = Definition(
 )
 
 
-def table(journal: DataFrame) -> DataFrame:
+def table(journal: DataFrame, *, stretch_rows: int = ROWS_AT_ONCE) -> DataFrame:
     """What does not simply go on; the first number that a journal tells has nothing before it.
 
     Repeated transmissions of a message carry its number again and are no news.
     """
     side = F.when(is_outbound(), F.lit("sending")).otherwise(F.lit("receiving"))
-    pair = Window.partitionBy("party", "side", "from_party", "to_party").orderBy(*ROW_ORDER)
-    before = pair.rowsBetween(Window.unboundedPreceding, -1)
     is_number = is_event(Event.TRANSMITTING, Event.STORED)
-    rows = (
-        journal.where(_is_told() & ~is_passing())
+    number = F.when(is_number, F.struct(*ROW_ORDER, "sequence_number", "message_id"))
+    told = (
+        journal.where(is_event(*_TELLING))
+        .where(_is_told() & ~is_passing())
         .withColumn("side", side)
+    )
+    rows = (
+        with_greatest_before(
+            told,
+            "before",
+            number,
+            line=("party", "side", "from_party", "to_party"),
+            order=ROW_ORDER,
+            length=stretch_rows,
+        )
         .withColumns(
             {
-                "previous_number": F.last(
-                    F.when(is_number, F.col("sequence_number")), ignorenulls=True
-                ).over(before),
-                "previous_id": F.last(
-                    F.when(is_number, F.col("message_id")), ignorenulls=True
-                ).over(before),
+                "previous_number": F.col("before.sequence_number"),
+                "previous_id": F.col("before.message_id"),
             }
         )
         .where(~is_number | is_true(F.col("message_id") != F.col("previous_id")))
@@ -76,6 +83,9 @@ def table(journal: DataFrame) -> DataFrame:
         .withColumns({"missing": F.when(is_gap, between), "at": F.timestamp_micros("at")})
         .select(*DEFINITION.names)
     )
+
+
+_TELLING: Final = (Event.TRANSMITTING, Event.STORED, Event.REJECTED, Event.SEQUENCE_RESET)
 
 
 def _is_told() -> Column:

@@ -14,7 +14,6 @@ from onceonly.lake.reports.columns import (
     quantiles,
     stands_acknowledged,
     utc_day,
-    with_agreement,
 )
 from onceonly.lake.reports.reconciliation import PAIR
 from onceonly.lake.tables.definition import (
@@ -72,7 +71,7 @@ class SlaTarget(NamedTuple):
     """How many of the messages have to keep it."""
 
 
-def table(judged: DataFrame, journal: DataFrame, *, as_of: int, target: SlaTarget) -> DataFrame:
+def table(judged: DataFrame, *, as_of: int, target: SlaTarget) -> DataFrame:
     """The scorecard at `as_of` (µs UTC)."""
     took = acknowledged() - F.col("submitted_at")
     due = F.col("submitted_at") + F.lit(target.within_us)
@@ -81,7 +80,7 @@ def table(judged: DataFrame, journal: DataFrame, *, as_of: int, target: SlaTarge
     is_taken_back = is_there("cancelled_at") & ~stands_acknowledged()
     is_over = stands_acknowledged() | is_final() | (due < F.lit(as_of))
     is_missed = ~is_met & ~is_taken_back & is_over
-    rows = with_agreement(judged.where(is_promised() & is_there("submitted_at")), journal)
+    rows = judged.where(is_promised() & is_there("submitted_at"))
     months = F.trunc(utc_day(F.col("submitted_at")), "month")
     met, missed = F.sum(one_if(is_met)), F.sum(one_if(is_missed))
     return (

@@ -2,13 +2,12 @@
 
 from typing import Final
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
-from onceonly.lake.expressions import ROW_ORDER, bin_start, is_event, is_passing, one_if
-from onceonly.lake.reports.columns import quantiles
+from onceonly.lake.expressions import bin_start, one_if
+from onceonly.lake.reports.columns import is_there, quantiles
 from onceonly.lake.reports.reconciliation import PAIR
-from onceonly.lake.schemas import KEY
 from onceonly.lake.tables.definition import (
     PAIR_COLUMNS,
     Definition,
@@ -17,7 +16,6 @@ from onceonly.lake.tables.definition import (
     size,
     text,
 )
-from onceonly.message.event import Event
 
 DEFINITION: Final = Definition(
     "volume",
@@ -39,14 +37,14 @@ DEFINITION: Final = Definition(
 )
 
 
-def table(journal: DataFrame, *, width_us: int) -> DataFrame:
+def table(judged: DataFrame, *, width_us: int) -> DataFrame:
     """The volume in bins of `width_us`, each message once."""
-    is_stored = is_event(Event.STORED)
-    told_first = Window.partitionBy(*KEY).orderBy(is_stored, *ROW_ORDER, "party")
+    is_stored = ~is_there("submitted_at")
+    size_bytes = F.when(is_stored, F.col("stored_bytes")).otherwise(F.col("sent_bytes"))
+    at = F.coalesce("submitted_at", "stored_at")
     return (
-        journal.where(is_event(Event.SUBMITTED, Event.STORED) & ~is_passing())
-        .withColumn("rank", F.row_number().over(told_first))
-        .where("rank = 1")
+        judged.withColumns({"at": at, "size_bytes": size_bytes})
+        .where(is_there("at"))
         .withColumn("bin_at", F.timestamp_micros(bin_start(F.col("at"), width_us)))
         .groupBy("bin_at", *PAIR, "service", "action")
         .agg(

@@ -6,6 +6,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.lake.expressions import ROW_ORDER, is_event, is_passing
+from onceonly.lake.header_terms import COLUMNS
+from onceonly.lake.marks import ever
 from onceonly.lake.model import FOLDS
 from onceonly.lake.schemas import KEY
 from onceonly.lake.tables.definition import (
@@ -58,6 +60,10 @@ HEADER: Final = (
     "digest",
     "header_digest",
 )
+_OF_ONE_MESSAGE: Final = tuple(name for name in HEADER if name not in COLUMNS)
+"""What lives do not keep, since it is of one message only."""
+
+VERDICT: Final = ("verdict", "standing", "is_two_sided", "differs", "settled_as")
 
 _MEANINGS: Final = {fold.name: fold.meaning for fold in FOLDS}
 
@@ -83,7 +89,7 @@ DEFINITION: Final = Definition(
 
 def table(judged: DataFrame, journal: DataFrame) -> DataFrame:
     """The ledger of `verdicts.verdict`'s rows; the header is that of the first Submitted."""
-    told = F.struct(*ROW_ORDER, *HEADER)
+    told = F.struct(*ROW_ORDER, *_OF_ONE_MESSAGE)
     header = (
         journal.where(is_event(Event.SUBMITTED) & ~is_passing())
         .select(*KEY, told.alias("told"))
@@ -91,19 +97,21 @@ def table(judged: DataFrame, journal: DataFrame) -> DataFrame:
         .repartition(*KEY)
         .groupBy(*KEY)
         .agg(F.min("told").alias("first"))
-        .select(*KEY, *[F.col(f"first.{name}").alias(name) for name in HEADER])
+        .select(*KEY, *[F.col(f"first.{name}").alias(name) for name in _OF_ONE_MESSAGE])
     )
-    return judged.join(header, list(KEY), "left").select(
-        *KEY,
-        "verdict",
-        "standing",
-        "is_two_sided",
-        "differs",
-        "settled_as",
-        *HEADER,
-        *[_instant(name) for name in INSTANTS],
-        *COUNTS,
-        *BYTES,
+    is_submitted = ever(Event.SUBMITTED)
+    terms = {str(name): F.when(is_submitted, F.col(name)) for name in HEADER if name in COLUMNS}
+    return (
+        judged.join(header, list(KEY), "left")
+        .withColumns(terms)
+        .select(
+            *KEY,
+            *VERDICT,
+            *HEADER,
+            *[_instant(name) for name in INSTANTS],
+            *COUNTS,
+            *BYTES,
+        )
     )
 
 

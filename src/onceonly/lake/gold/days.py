@@ -1,0 +1,173 @@
+"""What gold holds: by day the folder of its lives, and which batches of which journal are in them.
+
+One small file per set of lakes that are judged together, replaced by a rename: readers see the days
+of before or those of after, never a mixture. Knows names, and starts nothing.
+
+A life stays under the UTC day under which it was first published, whatever earlier or later rows of
+it come; so a day is written again only if some row of one of its messages came. The index tells the
+day of a message by a hash of its key. Keys with one hash stay under one day, so that it need not
+tell them apart.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from typing import Any, Final, NamedTuple
+
+from onceonly.lake import manifest, storage
+from onceonly.lake.manifest import Retired, Shelf
+from onceonly.lake.storage import lake_url
+from onceonly.lake.verdicts import Policy
+
+FOLDER: Final = "gold"
+LIVES, INDEX, STAGING = "lives", "index", "staging"
+_VERSION: Final = 1
+_FILE: Final = "gold.json"
+
+BY_DAY: Final = "published_on"
+"""The column by which lives are laid in folders."""
+
+
+class Day(NamedTuple):
+    """The lives of one day, judged."""
+
+    folder: str
+    """Relative to gold's own folder."""
+    lives: int
+    basis: str
+    """Mark of all that the verdicts depend on beside the lives and the instant of judgement."""
+    turned_at: int
+    """The last turn (`verdicts.turns`) before the judgement, microseconds UTC."""
+    turns_at: int
+    """The next one; the verdicts hold for an instant after `turned_at` and not after this."""
+
+    def holds(self, as_of: int, basis: str) -> bool:
+        """Whether a judgement at that instant finds the same verdicts."""
+        return self.basis == basis and self.turned_at < as_of <= self.turns_at
+
+
+class Included(NamedTuple):
+    """How far a journal is folded in."""
+
+    lineage: str
+    batch: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Gold:
+    """Everything that gold's file says."""
+
+    folds: str = ""
+    """Mark of the folds by which the lives were made."""
+    included: Mapping[str, Included] = field(default_factory=dict)
+    """By the name of the journal (`journal_name`)."""
+    days: Mapping[str, Day] = field(default_factory=dict)
+    """By UTC day, as in `2026-11-25`."""
+    index: tuple[str, ...] = ()
+    policy: Policy = field(default_factory=Policy)
+    """By which it was judged last."""
+    retired: tuple[Retired, ...] = ()
+
+    @property
+    def folders(self) -> list[str]:
+        """Where all lives are."""
+        return [day.folder for day in self.days.values()]
+
+    def with_days(self, days: Mapping[str, Day], now: int) -> "Gold":
+        """With these days in the place of those before; their folders retire."""
+        gone = [self.days[name].folder for name in days if name in self.days]
+        return replace(
+            self,
+            days=dict(sorted({**self.days, **days}.items())),
+            retired=(*self.retired, *(Retired(one, now) for one in gone)),
+        )
+
+    def with_index(self, folder: str, instead_of: Sequence[str], now: int) -> "Gold":
+        """With one more folder of the index; those that it replaces retire."""
+        kept = tuple(one for one in self.index if one not in instead_of)
+        gone = tuple(Retired(one, now) for one in instead_of)
+        return replace(self, index=(*kept, folder), retired=(*self.retired, *gone))
+
+    def all_retired(self, now: int) -> "Gold":
+        """Nothing, but for what readers may still hold."""
+        gone = (Retired(one, now) for one in (*self.folders, *self.index))
+        return Gold(retired=(*self.retired, *gone))
+
+
+def place(lakes: Sequence[str]) -> str:
+    """Where gold of these lakes is: in the first of them.
+
+    What is judged from one lake alone moves with it; other sets have a place each.
+    """
+    urls = list(dict.fromkeys(map(lake_url, lakes)))
+    others = sorted(urls[1:])
+    name = "alone" if not others else f"with-{sha256(repr(others).encode()).hexdigest()[:12]}"
+    return f"{urls[0]}/{FOLDER}/{name}"
+
+
+def journal_name(lakes: Sequence[str], shelf: Shelf) -> str:
+    """How gold calls the journal of a party in a lake; in the first lake without a place."""
+    return shelf.folder if shelf.lake == lake_url(lakes[0]) else f"{shelf.lake}/{shelf.folder}"
+
+
+def load(where: str) -> Gold:
+    """What gold says; nothing where there is none, or one that this version does not read.
+
+    All that is in it can be made again from the journals.
+    """
+    content = storage.read_bytes(f"{where}/{_FILE}")
+    try:
+        return Gold() if content is None else _parsed(json.loads(content))
+    except (ValueError, KeyError, TypeError):
+        return Gold()
+
+
+def publish(where: str, gold: Gold) -> None:
+    """Replace what gold says: from now on readers see that."""
+    said = {
+        "version": _VERSION,
+        "folds": gold.folds,
+        "included": gold.included,
+        "days": gold.days,
+        "index": gold.index,
+        "policy": gold.policy,
+        "retired": gold.retired,
+    }
+    storage.replace_bytes(f"{where}/{_FILE}", json.dumps(said, indent=1).encode())
+
+
+def _parsed(read: dict[str, Any]) -> Gold:
+    if read["version"] != _VERSION:
+        return Gold()
+    return Gold(
+        folds=read["folds"],
+        included={name: Included(*one) for name, one in read["included"].items()},
+        days={name: Day(*one) for name, one in read["days"].items()},
+        index=tuple(read["index"]),
+        policy=Policy(*read["policy"]),
+        retired=tuple(Retired(*one) for one in read["retired"]),
+    )
+
+
+def fresh(product: str) -> str:
+    """A new folder's name for a product of gold."""
+    return f"{product}/{manifest.fresh_name()}"
+
+
+def sweep(where: str, gold: Gold, before: int) -> Gold:
+    """Remove what retired before an instant, microseconds UTC; returns what is to be said now."""
+    gone = [one for one in gold.retired if one.retired_at < before]
+    for one in gone:
+        storage.remove(f"{where}/{one.folder}")
+    kept = replace(gold, retired=tuple(one for one in gold.retired if one.retired_at >= before))
+    named = [*kept.folders, *kept.index, *(one.folder for one in kept.retired)]
+    in_use = {"/".join(one.split("/")[:2]) for one in named}
+    for product in (LIVES, INDEX, STAGING):
+        for entry in storage.entries(f"{where}/{product}"):
+            name = f"{product}/{entry.name}"
+            written_at = entry.modified_at or storage.newest(f"{where}/{name}")
+            if name not in in_use and 0 < written_at * 1_000 < before:
+                storage.remove(f"{where}/{name}")
+    return kept

@@ -1,0 +1,263 @@
+"""Brings gold up to the evidence: folds what is new, and judges what time or rows have changed.
+
+Whatever is killed when: new folders have names that nobody knows until gold's file names them, and
+what it does not name is removed by a later run. The file is replaced under a lock, so two runs in
+one lake follow each other. On an object store without locks the later one wins; either is right.
+"""
+
+import datetime as dt
+import errno
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from hashlib import sha256
+from pkgutil import get_data
+from typing import Final, NamedTuple
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
+
+from onceonly.lake import activity, lease, model, runner, storage, verdicts
+from onceonly.lake.compaction import KEEP_S
+from onceonly.lake.gold import days, placing
+from onceonly.lake.gold.days import BY_DAY, INDEX, LIVES, STAGING, Day, Gold, Included
+from onceonly.lake.runner import Holdings
+from onceonly.lake.verdicts import Policy
+
+INDEX_FOLDERS_MAX: Final = 16
+"""This many folders of the index are written as one."""
+
+_END_OF_TIME: Final = 2**62
+
+
+def _mark(*modules: str) -> str:
+    """Changes with every character of the code that these modules are made of."""
+    texts = [get_data("onceonly.lake", f"{name}.py") or b"" for name in modules]
+    return sha256(b"\0".join(texts)).hexdigest()[:12]
+
+
+FOLDS_MARK: Final = _mark("model", "header_terms", "marks", "expressions", "schemas")
+RULES_MARK: Final = _mark("verdicts", "marks", "expressions")
+
+
+class Refresh(NamedTuple):
+    """One bringing up to date."""
+
+    spark: SparkSession
+    lakes: Sequence[str]
+    held: Holdings
+    coverage: DataFrame
+    as_of: int
+    policy: Policy
+
+    @property
+    def where(self) -> str:
+        """Gold's own folder."""
+        return days.place(self.lakes)
+
+    @property
+    def basis(self) -> str:
+        """Mark of what verdicts depend on beside lives and the instant of judgement."""
+        known = verdicts.witnesses(self.coverage).collect()
+        told = sorted((row["holder"], row["journal"]) for row in known)
+        return sha256(repr([RULES_MARK, self.policy, told]).encode()).hexdigest()[:12]
+
+
+@contextmanager
+def turn(lakes: Sequence[str]) -> Iterator[bool]:
+    """Hold gold of these lakes, and wait for whoever does; False where nothing can be written."""
+    with ExitStack() as held:
+        try:
+            held.enter_context(lease.changing(days.place(lakes)))
+        except OSError as error:
+            if error.errno not in _READ_ONLY:
+                raise
+            yield False
+        else:
+            yield True
+
+
+_READ_ONLY: Final = (errno.EACCES, errno.EPERM, errno.EROFS)
+
+
+def refresh(asked: Refresh) -> DataFrame:
+    """Bring gold up to date, and return every life, judged.
+
+    To be called in a `turn` that began before the holdings were read.
+    """
+    known = days.load(asked.where)
+    now = time.time_ns() // 1_000
+    included = _included(asked.lakes, asked.held)
+    if known.folds != FOLDS_MARK or _is_behind(known.included, included):
+        known = known.all_retired(now)
+    before = known
+    known = replace(known, folds=FOLDS_MARK, policy=asked.policy)
+    basis = asked.basis
+    if known.included != included:
+        known = _fold(asked, known, basis, now)
+        known = replace(known, included=included)
+    else:
+        known = _judge_again(asked, known, basis, now)
+    if known != before:
+        kept = days.sweep(asked.where, known, now - int(KEEP_S * 1_000_000))
+        days.publish(asked.where, kept)
+    return lives(asked.spark, asked.where, known)
+
+
+def lives(spark: SparkSession, where: str, gold: Gold) -> DataFrame:
+    """Every life that gold has, judged."""
+    return _read(spark, where, gold.folders).drop(BY_DAY)
+
+
+def pending(lakes: Sequence[str], held: Holdings) -> tuple[int, Policy]:
+    """How many rows gold of these lakes has not folded yet, and by which policy it was judged."""
+    known = days.load(days.place(lakes))
+    there = sum(one.rows for one in _included(lakes, held).values())
+    return there - sum(one.rows for one in known.included.values()), known.policy
+
+
+def _included(lakes: Sequence[str], held: Holdings) -> dict[str, Included]:
+    return {
+        days.journal_name(lakes, shelf): Included(known.lineage, known.batches, known.rows)
+        for copies in held.copies.values()
+        for shelf, known in copies
+        if known.rows
+    }
+
+
+def _is_behind(known: Mapping[str, Included], now: Mapping[str, Included]) -> bool:
+    """Whether something is folded in that does not count any more."""
+    return any(
+        name not in now or now[name].lineage != one.lineage or now[name].batch < one.batch
+        for name, one in known.items()
+    )
+
+
+def _fold(asked: Refresh, known: Gold, basis: str, now: int) -> Gold:
+    """With the rows of new batches in the days that they touch."""
+    fresh = model.partial(asked.held.after(_last_batches(asked, known)))
+    today = dt.datetime.fromtimestamp(now / 1_000_000, dt.UTC).date()
+    if not known.days:
+        by_first = placing.day_of(F.col("first_at"), today)
+        folder = _write(asked, fresh.withColumn(BY_DAY, by_first))
+        folder = _mended(asked, folder)
+        written = _read(asked.spark, asked.where, [folder])
+        _write_index(asked, index := days.fresh(INDEX), _index_of(written))
+        return known.with_days(_days(asked, folder, basis), now).with_index(index, (), now)
+    staged = days.fresh(STAGING)
+    at = f"{asked.where}/{staged}"
+    runner.write(fresh.withColumn(placing.HASH, placing.key_hash()), at)
+    new = asked.spark.read.parquet(storage.literal(at))
+    told = runner.folders_of(asked.spark, placing.INDEX, _paths(asked, known.index))
+    places = placing.placed(new.select(placing.HASH, "first_at"), told, today).persist()
+    touched = {str(row[BY_DAY]) for row in places.select(BY_DAY).distinct().collect()}
+    stale = {name for name, day in known.days.items() if not day.holds(asked.as_of, basis)}
+    moved = new.join(places.select(placing.HASH, BY_DAY), placing.HASH).drop(placing.HASH)
+    there = _old(asked, known, touched & known.days.keys())
+    merged = model.merge(there.unionByName(moved), F.min(BY_DAY).alias(BY_DAY))
+    rest = _old(asked, known, stale - touched)
+    folder = _write(asked, merged.unionByName(rest))
+    index = days.fresh(INDEX)
+    _write_index(asked, index, places.where("is_new").select(placing.HASH, BY_DAY))
+    places.unpersist()
+    storage.remove(at)
+    known = known.with_days(_days(asked, folder, basis), now).with_index(index, (), now)
+    return _with_short_index(asked, known, now)
+
+
+def _last_batches(asked: Refresh, known: Gold) -> dict[str, int]:
+    """By the place of a journal in the lakes: the last batch that is folded in."""
+    return {
+        shelf.root: known.included[name].batch
+        for copies in asked.held.copies.values()
+        for shelf, _ in copies
+        if (name := days.journal_name(asked.lakes, shelf)) in known.included
+    }
+
+
+def _judge_again(asked: Refresh, known: Gold, basis: str, now: int) -> Gold:
+    stale = {name for name, day in known.days.items() if not day.holds(asked.as_of, basis)}
+    if not stale:
+        return known
+    folder = _write(asked, _old(asked, known, stale))
+    return known.with_days(_days(asked, folder, basis), now)
+
+
+def _old(asked: Refresh, known: Gold, names: Collection[str]) -> DataFrame:
+    """The lives of these days as they are kept, without their verdicts."""
+    found = _read(asked.spark, asked.where, [known.days[name].folder for name in sorted(names)])
+    return found.select(*runner.LIFECYCLE.names, BY_DAY)
+
+
+def _write(asked: Refresh, placed: DataFrame) -> str:
+    """Judge lives and write them by day; returns the folder that holds the days' folders."""
+    judged = verdicts.verdict(
+        placed, asked.coverage, as_of=asked.as_of, policy=asked.policy
+    ).withColumn("day", F.col(BY_DAY))
+    folder = days.fresh(LIVES)
+    place = f"{asked.where}/{folder}"
+    runner.write_by(judged.hint("rebalance", F.col("day")), place, "day")
+    storage.keep([place])
+    return folder
+
+
+def _mended(asked: Refresh, folder: str) -> str:
+    """The folder, or another one where lives with one hash lay under several days."""
+    written = _read(asked.spark, asked.where, [folder])
+    told = written.withColumn(placing.HASH, placing.key_hash())
+    apart = placing.torn(told.select(placing.HASH, BY_DAY))
+    if not apart.take(1):
+        return folder
+    met = told.join(F.broadcast(apart), placing.HASH, "left")
+    whole = met.withColumn(BY_DAY, F.coalesce("least", BY_DAY))
+    return _write(asked, whole.select(*runner.LIFECYCLE.names, BY_DAY))
+
+
+def _days(asked: Refresh, folder: str, basis: str) -> dict[str, Day]:
+    """The days that were written into a folder, by what Parquet has of a few columns."""
+    turns = verdicts.turns(asked.policy)
+    at = F.lit(asked.as_of)
+    # As instants in an array: `least` and `greatest` would need a case for each that is none.
+    each = _read(asked.spark, asked.where, [folder]).select(BY_DAY, F.array(*turns).alias("turns"))
+    counted = each.groupBy(BY_DAY).agg(
+        F.count("*").alias("lives"),
+        F.max(F.array_max(F.filter("turns", lambda one: one < at))).alias("turned_at"),
+        F.min(F.array_min(F.filter("turns", lambda one: one >= at))).alias("turns_at"),
+    )
+    return {
+        str(row[BY_DAY]): Day(
+            f"{folder}/day={row[BY_DAY]}",
+            row["lives"],
+            basis,
+            row["turned_at"] or 0,
+            row["turns_at"] or _END_OF_TIME,
+        )
+        for row in counted.collect()
+    }
+
+
+def _index_of(lives: DataFrame) -> DataFrame:
+    return lives.select(placing.key_hash().alias(placing.HASH), BY_DAY).distinct()
+
+
+def _with_short_index(asked: Refresh, known: Gold, now: int) -> Gold:
+    if len(known.index) <= INDEX_FOLDERS_MAX:
+        return known
+    whole = runner.folders_of(asked.spark, placing.INDEX, _paths(asked, known.index))
+    _write_index(asked, folder := days.fresh(INDEX), whole)
+    return known.with_index(folder, known.index, now)
+
+
+def _write_index(asked: Refresh, folder: str, entries: DataFrame) -> None:
+    with activity.step(asked.spark, "index of days"):
+        runner.write(entries, f"{asked.where}/{folder}")
+        storage.keep([f"{asked.where}/{folder}"])
+
+
+def _paths(asked: Refresh, folders: Sequence[str]) -> list[str]:
+    return [f"{asked.where}/{one}" for one in folders]
+
+
+def _read(spark: SparkSession, where: str, folders: Sequence[str]) -> DataFrame:
+    return runner.folders_of(spark, runner.JUDGED, [f"{where}/{one}" for one in folders])

@@ -1,0 +1,70 @@
+"""Write tables of the catalogue, each to a place of its own, and publish all of them at once."""
+
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+from onceonly.lake import activity, catalogue, runner, runs, storage
+from onceonly.lake.catalogue import CatalogueEntry, Evidence
+from onceonly.lake.formats import TableFormat, Target
+from onceonly.lake.jobs.case import JudgedCase
+from onceonly.lake.page.findings import Judged
+from onceonly.lake.runs import Run, Written
+
+AT_ONCE: Final = 2
+"""Tables that are written at the same time: one is planned while the other's rows are made."""
+
+
+def write_tables(
+    evidence: Evidence, names: Sequence[str], lake: str, target: Target
+) -> list[Written]:
+    """Write these tables, of a run that is not published yet, and say where they are.
+
+    Raises `LocalError` (UnknownTable) before anything is written.
+    """
+    tables = [catalogue.find(name) for name in names]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        # What went wrong in one is raised here.
+        return list(pool.map(lambda table: _write(table, evidence, lake, target), tables))
+
+
+def _write(table: CatalogueEntry, evidence: Evidence, lake: str, target: Target) -> Written:
+    spark, wanted = evidence.journal.sparkSession, target.table_format
+    with activity.step(spark, table.name):
+        frame = table.make(evidence)
+        columns = tuple(frame.dtypes)
+        if wanted is TableFormat.PLAIN:
+            folder = runs.fresh_folder(table.name)
+            runner.write_table(frame, f"{lake}/{folder}", wanted)
+            return Written(table.name, wanted, columns, (folder,))
+        place = target.place(runs.delta_folder(table.name), table.name)
+        where = place if wanted is TableFormat.ICEBERG else f"{lake}/{place}"
+        runner.write_table(frame, where, wanted)
+        version = runner.version(spark, where, wanted)
+        return Written(table.name, wanted, columns, place=place, version=version)
+
+
+def publish(case: JudgedCase, judged: Judged, lakes: Sequence[str], tables: list[Written]) -> Run:
+    """Let these tables be the lake's from now on; then remove what no reader holds any more.
+
+    The caller holds `lease.tabling` of the first lake.
+    """
+    urls = tuple(map(storage.lake_url, lakes))
+    run = Run(
+        lake=urls[0],
+        id=runs.fresh_id(),
+        as_of=case.as_of,
+        policy=case.policy._asdict(),
+        lakes=urls,
+        marks=tuple(case.marks),
+        verdicts=judged.verdicts,
+        differences=judged.differences,
+        broken=tuple(line.name for line in judged.broken),
+        tables={one.name: one for one in tables},
+        published_at=time.time_ns() // 1_000,
+    )
+    storage.keep(f"{run.lake}/{folder}" for one in tables for folder in one.folders)
+    runs.publish(run)
+    runs.sweep(run.lake)
+    return run
