@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 from onceonly.lake import manifest, storage
 from onceonly.lake.formats import TableFormat
 from onceonly.lake.manifest import Manifest, Range
-from onceonly.lake.wholeness import Tail
+from onceonly.lake.wholeness import Tail, Wholeness
 from onceonly.message.errors import LocalError
 
 RUNS_FOLDER: Final = "runs"
@@ -104,6 +104,10 @@ class LakeRun:
     """All whose journals were judged."""
     marks: tuple[Mark, ...]
     """How far their journals went: one of each party in each lake."""
+    until: int | None = None
+    """Rows that are later than this did not count, microseconds UTC; None: every row did."""
+    wholeness: tuple[Wholeness, ...] = ()
+    """Whether the journals were whole: one for each party."""
     verdicts: Mapping[str, int] = field(default_factory=dict)
     """Messages per class."""
     differences: int = 0
@@ -321,6 +325,8 @@ def _as_json(run: LakeRun) -> dict[str, Any]:
         "policy": dict(run.policy),
         "lakes": run.lakes,
         "evidence": [one._asdict() for one in run.marks],
+        "until": run.until,
+        "wholeness": [one._asdict() for one in run.wholeness],
         "verdicts": dict(run.verdicts),
         "differences": run.differences,
         "broken": run.broken,
@@ -339,6 +345,8 @@ def _of_json(lake: str, content: bytes, name: str) -> LakeRun:
             policy=read["policy"],
             lakes=tuple(read["lakes"]),
             marks=tuple(map(_mark, read["evidence"])),
+            until=read["until"],
+            wholeness=tuple(map(_whole, read["wholeness"])),
             verdicts=read["verdicts"],
             differences=read["differences"],
             broken=tuple(read["broken"]),
@@ -361,6 +369,18 @@ def _mark(read: Mapping[str, Any]) -> Mark:
         forks=read["forks"],
         first_fork=read["first_fork"],
         tail=None if tail is None else (tail[0], tail[1]),
+    )
+
+
+def _whole(read: Mapping[str, Any]) -> Wholeness:
+    tail = read["tail"]
+    return Wholeness(
+        **{
+            **read,
+            "tail": None if tail is None else (tail[0], tail[1]),
+            "faults": tuple(read["faults"]),
+            "set_aside": tuple(read["set_aside"]),
+        }
     )
 
 

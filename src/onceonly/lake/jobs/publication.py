@@ -40,8 +40,7 @@ def _write(table: CatalogueEntry, evidence: Evidence, lake: str, target: Target)
             return Written(table.name, wanted, columns, (folder,))
         place = target.place(runs.delta_folder(table.name), table.name)
         where = place if wanted is TableFormat.ICEBERG else f"{lake}/{place}"
-        runner.write_table(frame, where, wanted)
-        version = runner.version(spark, where, wanted)
+        version = runner.write_table(frame, where, wanted)
         return Written(table.name, wanted, columns, place=place, version=version)
 
 
@@ -60,6 +59,8 @@ def publish(
         policy=case.policy._asdict(),
         lakes=urls,
         marks=tuple(case.marks),
+        until=case.until,
+        wholeness=tuple(case.wholeness),
         verdicts=judged.verdicts,
         differences=judged.differences,
         broken=tuple(line.name for line in judged.broken),
