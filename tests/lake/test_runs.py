@@ -10,10 +10,12 @@ import pytest
 from onceonly.lake import lease, runs
 from onceonly.lake.formats import TableFormat
 from onceonly.lake.runs import KEEP_RUNS, LakeRun, Mark, Written
+from onceonly.lake.wholeness import Wholeness
 from onceonly.message.errors import LocalError
 
 HOUR_US = 3_600_000_000
 NOW = 1_770_000_000_000_000
+WHOLE = Wholeness("party=p", 11, 1, 0, 1, 4, (12, "ab"), ("a fault",), ("a reason",))
 
 
 def made(lake: Path, *names: str, published_at: int = NOW) -> LakeRun:
@@ -25,17 +27,19 @@ def made(lake: Path, *names: str, published_at: int = NOW) -> LakeRun:
         (lake / folder / "part-0.parquet").write_text("rows")
         tables[name] = Written(name, TableFormat.PLAIN, (("n", "bigint"),), (folder,))
     return LakeRun(
-        str(lake),
-        runs.fresh_id(),
-        NOW,
-        {"grace_us": 5, "retries": None},
-        (str(lake), "s3://bucket/theirs"),
-        (Mark(str(lake), "party=p", 3, 11, ((1, 4), (6, 12)), 1, 4, (12, "ab")),),
-        {"MATCHED": 4},
-        2,
-        ("I3",),
-        tables,
-        published_at,
+        lake=str(lake),
+        id=runs.fresh_id(),
+        as_of=NOW,
+        policy={"grace_us": 5, "retries": None},
+        lakes=(str(lake), "s3://bucket/theirs"),
+        marks=(Mark(str(lake), "party=p", 3, 11, ((1, 4), (6, 12)), 1, 4, (12, "ab")),),
+        until=NOW - 1,
+        wholeness=(WHOLE,),
+        verdicts={"MATCHED": 4},
+        differences=2,
+        broken=("I3",),
+        tables=tables,
+        published_at=published_at,
     )
 
 
