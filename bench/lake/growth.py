@@ -109,7 +109,7 @@ def _merge(shelf: Shelf, product: str) -> None:
         ranges = [found for one in names if (found := manifest.batches_in(one)) is not None]
         low, high = min(one for one, _ in ranges), max(one for _, one in ranges)
         target = f"{product}/{manifest.batch_name(low, high)}"
-        _put(shelf, target, pa.concat_tables(parts))
+        _put(shelf, target, pa.concat_tables(parts, promote_options="permissive"))
         now = time.time_ns() // 1_000
         manifest.change(shelf, lambda found: found.with_folders(product, names, target, now))
 
