@@ -1,5 +1,6 @@
 """What `bench.lake.growth` measures is what a gateway and an ingest would leave."""
 
+from itertools import pairwise
 from pathlib import Path
 
 from bench.lake import growth
@@ -21,7 +22,7 @@ def test_very_small_segments_are_whole_and_follow_one_another(tmp_path: Path):
         assert [one.fault for one in looks] == [None] * 5
         assert {one.party for one in looks} == {party}
         assert len(seams.fit(looks).accepted) == 5
-        assert all(one.is_followed_by(other) for one, other in zip(looks, looks[1:], strict=False))
+        assert all(one.is_followed_by(other) for one, other in pairwise(looks))
 
 
 def test_a_manifest_is_measured_after_as_many_changes_as_asked_for(tmp_path: Path):
