@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from onceonly.lake import storage
+from onceonly.lake import runner, storage
 
 WRITERS = 8
 
@@ -89,3 +89,9 @@ def test_a_folder_of_this_machine_lets_one_writer_through(place: str):
     """A store that nobody has made a promise about does not."""
     assert storage.is_exclusive(place)
     assert not storage.is_exclusive("memory://lake/ingested")
+
+
+def test_no_checked_files_are_asked_for_elsewhere(place: str):
+    """Hadoop's S3 fails where local files are not the checked ones: it buffers in them."""
+    assert "fs.file.impl" in runner.unchecked(place)
+    assert runner.unchecked("s3://bucket/lake") == {}

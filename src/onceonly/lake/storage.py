@@ -73,6 +73,11 @@ def is_local(url: str) -> bool:
     return "://" not in url
 
 
+def is_here(url: str) -> bool:
+    """Whether it is a path of this machine, also as `file://…`."""
+    return is_local(url) or url.startswith("file:")
+
+
 def local_path(url: str) -> Path | None:
     """The one place on this machine that a path or `file://` URL leads to; None elsewhere."""
     files, path = opened(url)

@@ -22,9 +22,9 @@ from onceonly.lake.schemas import KEY
 from onceonly.lake.verdicts import Verdict
 from onceonly.message.event import Event
 
-DIFFERENCES_SHOWN: Final = 50
+DIFFERENCES_SHOWN: Final = 48
 """Differences on the page; all of them are in the table."""
-EVIDENCE_SHOWN: Final = 300
+EVIDENCE_SHOWN: Final = 200
 """Journal rows on the page, for the first few differences."""
 PAIRS_SHOWN: Final = 200
 """Rows of a table on the page."""

@@ -17,6 +17,11 @@ _PLAIN_TURN: Final = re.compile(r"rotate\(-?0(\.0)? [^)]*\)")
 _SHAPES: Final = ("d", "x", "y", "width", "height", "transform", "points")
 _UNUSED_STYLES: Final = ("font-family", "stroke-linejoin", "stroke-linecap", "stroke-miterlimit")
 """The page has its own; the first alone is a third of a drawing."""
+_OF_THE_PAGE: Final = {
+    "text": ("font-size:9px", "fill:var(--muted)", "text-anchor:start"),
+    "use": ("stroke-width:0.8",),
+}
+"""What the page's own style says of every such element of a drawing."""
 _KEPT_BLANKS: Final = ("text", "tspan")
 
 
@@ -77,7 +82,7 @@ def _tag(token: str, wanted: set[str]) -> _Tag:
     for key, value in _ATTRIBUTE.findall(token):
         short = value
         if key == "style":
-            short = _style(value)
+            short = _style(value, _OF_THE_PAGE.get(name, ()))
         elif key in _SHAPES:
             short = _shape(_PLAIN_TURN.sub("", value))
         if short and (key != "id" or value in wanted):
@@ -85,10 +90,11 @@ def _tag(token: str, wanted: set[str]) -> _Tag:
     return _Tag(name, tuple(kept), token.endswith("/>"))
 
 
-def _style(value: str) -> str:
+def _style(value: str, unsaid: tuple[str, ...]) -> str:
     parts = [one.strip() for one in re.split(r";(?![^(]*\))", value) if one.strip()]
     named = [part.split(":", 1) for part in parts]
-    return ";".join(f"{k}:{v.strip()}" for k, v in named if k not in _UNUSED_STYLES)
+    said = [f"{name}:{what.strip()}" for name, what in named if name not in _UNUSED_STYLES]
+    return ";".join(one for one in said if one not in unsaid)
 
 
 def _shape(value: str) -> str:

@@ -57,7 +57,7 @@ def listing(
     bounded = Extract(rows, max(extract.total, len(extract.rows)))
     whole = _table(definition, rows[:ROWS_SHOWN], names, caption)
     if len(rows) > ROWS_SHOWN:
-        rest = _table(definition, rows[ROWS_SHOWN:], names, f"{caption}, continued")
+        rest = _table(definition, rows[ROWS_SHOWN:], names, f"{caption}, continued", is_first=False)
         whole = join((whole, folded(f"{len(rows) - ROWS_SHOWN} more", rest)))
     return join((whole, _cut(definition, bounded)))
 
@@ -78,9 +78,16 @@ def _cut(definition: Definition, extract: Extract) -> Html:
     return tag("p", told, kind="cut")
 
 
-def _table(definition: Definition, rows: Sequence[Row], names: Sequence[str], caption: str) -> Html:
+def _table(
+    definition: Definition,
+    rows: Sequence[Row],
+    names: Sequence[str],
+    caption: str,
+    *,
+    is_first: bool = True,
+) -> Html:
     declared = {column.name: column for column in definition.columns}
-    heads = [_head(name, declared.get(name)) for name in names]
+    heads = [_head(name, declared.get(name), is_told=is_first) for name in names]
     lines = [tag("tr", *[_cell(name, declared.get(name), row) for name in names]) for row in rows]
     return table(heads, lines, caption=caption)
 
@@ -95,9 +102,11 @@ def title_of(name: str) -> str:
     return bare.replace("_", " ") + (" (UTC)" if f"_{name}".endswith("_at") else "")
 
 
-def _head(name: str, column: Column | None) -> Html:
+def _head(name: str, column: Column | None, *, is_told: bool) -> Html:
     is_number = column is not None and column.type in ("bigint", "double")
-    return head(title_of(name), "n" if is_number else "", column.meaning if column else None)
+    return head(
+        title_of(name), "n" if is_number else "", column.meaning if column and is_told else None
+    )
 
 
 def _cell(name: str, column: Column | None, row: Row) -> Html:

@@ -142,10 +142,10 @@ def picture(plot: Plot) -> Html:
 def _svg(plot: Plot, width_inches: float, name: str) -> Html:
     drawn = _drawn(plot, width_inches, name)
     opening, rest = _OWN_STYLE.sub("", drawn[drawn.index("<svg") :]).split(">", 1)
-    rest = compact(rest)
     [box] = re.findall(r'viewBox="[^"]*"', opening)
     for colour, stand_in in _STAND_INS.items():
         rest = rest.replace(stand_in, f"var(--{colour})")
+    rest = compact(rest)
     # The ids of one picture must not meet those of another on the same page.
     rest = rest.replace('id="', f'id="{name}-').replace('="#', f'="#{name}-')
     rest = rest.replace("url(#", f"url(#{name}-")
@@ -188,6 +188,15 @@ def ends(sender: str | None, receiver: str | None, most: int = 18) -> str:
 def is_narrow(figure: Any) -> bool:
     """Whether it is drawn for a phone or half a page."""
     return bool(figure.get_figwidth() < WIDE_INCHES)
+
+
+DOTS: Final = 24
+"""Points with a dot each; of more the line alone tells."""
+
+
+def dot(points: int) -> str:
+    """What marks each point of a line of so many."""
+    return "." if points <= DOTS else ""
 
 
 def count_axis(axis: Any, unit: str = "") -> None:

@@ -93,7 +93,7 @@ def _strip(axes: Axes, rows: list[Row], width_us: int, accuracy_us: int) -> None
     style: dict[str, Any] = {"color": plots.SKY, "alpha": 0.35, "linewidth": 0}
     axes.fill_between(middles, bounds[0], bounds[1], **style)
     skews = [row["skew_us"] for row in rows]
-    axes.plot(middles, skews, color=plots.BLUE, marker=".", linewidth=1.4)
+    axes.plot(middles, skews, color=plots.BLUE, marker=plots.dot(len(rows)), linewidth=1.4)
     reach = max(abs(value) for bound in bounds for value in bound) or 1
     told = f"{plots.label(rows[0]['from_party'])} → {plots.label(rows[0]['to_party'])}"
     if reach > accuracy_us * _NEAR:

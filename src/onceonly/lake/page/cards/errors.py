@@ -14,8 +14,6 @@ from onceonly.lake.reports import error_pareto, error_trend
 
 BARS: Final = 9
 """Bars in the picture, with one more for the rest."""
-DOTS: Final = 60
-"""Bins with a dot each; of more the line alone tells."""
 _LISTED: Final = (
     *("phase", "code", "occurrences", "messages", "phase_share", "party", "peer", "transport"),
     *("first_at", "last_at"),
@@ -93,11 +91,11 @@ def _lines(rows: Rows, kinds: list[tuple[str, str]], width_us: int) -> plots.Dra
         axes = figure.subplots()
         starts = starts_of(rows, width_us)
         middles = plots.moments([at + width_us // 2 for at in starts])
+        dot = plots.dot(len(starts))
         known = {(row["bin_at"], row["phase"], row["code"]): row["occurrences"] for row in rows}
         for (phase, code), (colour, dash) in zip(kinds, plots.CYCLE, strict=False):
             values = [known.get((at, phase, code), 0) for at in starts]
             told = f" {_kind(phase, code)}"
-            dot = "." if len(starts) <= DOTS else ""
             axes.plot(middles, values, color=colour, linestyle=dash, marker=dot, label=told)
         axes.set_ylim(bottom=0)
         axes.grid(visible=True, axis="y")

@@ -66,9 +66,10 @@ def _lines(rows: Rows, width_us: int) -> plots.Drawer:
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
         middles = plots.moments([row["bin_at"] + width_us // 2 for row in rows])
+        dot = plots.dot(len(rows))
         for name, words_for, colour, dash in _LINES:
             values = [max(row[name], _LEAST_US) for row in rows]
-            axes.plot(middles, values, color=colour, linestyle=dash, marker=".", label=words_for)
+            axes.plot(middles, values, color=colour, linestyle=dash, marker=dot, label=words_for)
         axes.set_yscale("log")
         axes.grid(visible=True, axis="y")
         plots.span_axis(axes.yaxis)
