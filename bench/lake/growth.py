@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 
 from bench.lake.small_segments import PARTIES, SmallSegments
 from onceonly.journal.segment import party_folder, segment_name
-from onceonly.lake import compaction, jobs, manifest, schemas, storage
+from onceonly.lake import jobs, manifest, schemas, storage, tiers
 from onceonly.lake.ingest import neighbours, register
 from onceonly.lake.ingest.change import decide
 from onceonly.lake.ingest.register import KnownSegments, RegisterEntry
@@ -32,8 +32,8 @@ from onceonly.lake.ingest.segments import Look, look
 from onceonly.lake.manifest import Manifest, Shelf
 
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
-_AT_ONCE: Final = 16
-"""So many ingests in a row are one figure: every eighth of them merges small folders."""
+_AT_ONCE: Final = 8
+"""So many ingests in a row are one figure: one of them merges small folders."""
 _LOOKS_AT_ONCE: Final = 5_000
 
 
@@ -44,7 +44,7 @@ def ingests(work: Path, count: int) -> dict[str, Any]:
     registers and manifests, merged as an ingest merges them.
     """
     lake, made, costs, files = work / "lake", SmallSegments(), [], []
-    first, last = 3 * _AT_ONCE, count - 2 * _AT_ONCE
+    first, last = 2 * _AT_ONCE, count - _AT_ONCE
     for number in range(1, count + 1):
         made.publish(lake, 1)
         before, there = _processor_s(), _files(lake)
@@ -56,15 +56,13 @@ def ingests(work: Path, count: int) -> dict[str, Any]:
         files.append(_files(lake) - there)
         if number % _AT_ONCE == 0:
             _tell(f"{number}: {mean(costs[-_AT_ONCE:]):.3f} s an ingest")
-    early, warm, late = costs[4 : 4 + _AT_ONCE], costs[first - _AT_ONCE : first], costs[-_AT_ONCE:]
+    early, late = costs[_AT_ONCE:first], costs[-_AT_ONCE:]
     return {
         "ingests": count,
         "of_them_by_spark": len(costs),
         "early_s": round(mean(early), 3),
-        "warm_s": round(mean(warm), 3),
         "late_s": round(mean(late), 3),
         "late_to_early": round(mean(late) / mean(early), 3),
-        "late_to_warm": round(mean(late) / mean(warm), 3),
         "most_files_of_an_ingest": max(files),
         "folders": _folders(lake),
     }
@@ -97,8 +95,23 @@ def _ingest_without_spark(lake: Path) -> None:
         [coverage, *_] = Path(shelf.root, "coverage").glob("*/*.parquet")
         _put(shelf, f"coverage/{name}", pq.ParquetFile(coverage).read())
         manifest.change(shelf, _with_batch(entry, name, rows.num_rows, time.time_ns() // 1_000))
-        spark = _session()
-        compaction.tidy(spark, shelf)
+        for product in ("journal", "coverage"):
+            _merge(shelf, product)
+
+
+def _merge(shelf: Shelf, product: str) -> None:
+    names = tiers.due(
+        manifest.load(shelf).products[product], lambda name: storage.size(f"{shelf.root}/{name}")
+    )
+    if names:
+        files = [one for name in names for one in Path(shelf.root, name).glob("*.parquet")]
+        parts = [pq.ParquetFile(file).read() for file in files]
+        ranges = [found for one in names if (found := manifest.batches_in(one)) is not None]
+        low, high = min(one for one, _ in ranges), max(one for _, one in ranges)
+        target = f"{product}/{manifest.batch_name(low, high)}"
+        _put(shelf, target, pa.concat_tables(parts, promote_options="permissive"))
+        now = time.time_ns() // 1_000
+        manifest.change(shelf, lambda found: found.with_folders(product, names, target, now))
 
 
 def _put(shelf: Shelf, folder: str, rows: pa.Table) -> None:
