@@ -101,7 +101,7 @@ class Gold:
         return replace(self, terms=(*kept, folder), retired=(*self.retired, *gone))
 
     def all_retired(self, now: int) -> "Gold":
-        """Nothing, but for what readers may still hold."""
+        """Nothing but what readers may still hold."""
         gone = (Retired(one, now) for one in (*self.folders, *self.index, *self.terms))
         return Gold(retired=(*self.retired, *gone))
 
