@@ -104,7 +104,9 @@ def title_of(name: str) -> str:
 
 def _head(name: str, column: Column | None, *, is_told: bool) -> Html:
     is_number = column is not None and column.type in ("bigint", "double")
-    return head(title_of(name), "n" if is_number else "", column.meaning if column and is_told else None)
+    return head(
+        title_of(name), "n" if is_number else "", column.meaning if column and is_told else None
+    )
 
 
 def _cell(name: str, column: Column | None, row: Row) -> Html:
