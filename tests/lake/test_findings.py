@@ -9,11 +9,16 @@ from cases import BETWEEN, evidence, records
 from journals import BUYER, DAWN, SECOND, SELLER, Exchange, Ledger, Passage, two_parties
 
 from onceonly.journal.segment import party_folder
+from onceonly.lake import catalogue
+from onceonly.lake.catalogue import TABLES
 from onceonly.lake.jobs.case import JudgedCase, judge
-from onceonly.lake.jobs.findings import find, rows_on_differences
+from onceonly.lake.jobs.findings import ADDED_UP, find, rows_on_differences
 from onceonly.lake.page.cards import hops
+from onceonly.lake.page.chapters import render
 from onceonly.lake.page.findings import CONTENT_UNPROVEN, HEADER_UNPROVEN, Findings
+from onceonly.lake.page.selection import as_one_pair, plain
 from onceonly.lake.reports import (
+    differences,
     error_pareto,
     failure_notices,
     in_doubt,
@@ -37,13 +42,15 @@ pytestmark = pytest.mark.spark
 DAY = 86_400 * SECOND
 
 
-def found_in(rows: DataFrame) -> Findings:
+def found_in(rows: DataFrame, *, is_written: bool = False) -> Findings:
+    """What is found; with the tables as a run has written them, or without any."""
     made = evidence(rows, as_of=DAWN + 3 * DAY)
     told = {row["party"] for row in rows.select("party").distinct().collect()}
     names = sorted({BUYER, SELLER, BETWEEN} | told)
     whole = [Wholeness(party_folder(name), 0, 0, 0, 0, None) for name in names]
     case = JudgedCase(made.journal, made.coverage, made.judged, made.as_of, made.policy, whole)
-    return find(case, judge(case))
+    written = {one.name: one.make(made) for one in TABLES} if is_written else {}
+    return find(case, judge(case), written.get)
 
 
 def test_a_journal_of_receipts_alone_fills_its_days(frame: Frame):
@@ -70,7 +77,8 @@ def test_an_orphan_acknowledgement_is_shown_with_its_row(frame: Frame):
     there, _ = two_parties()
     there.orphan_ack("m@example")
     there.orphan_ack("n@example")
-    shown = rows_on_differences(evidence(frame(records(there))))
+    made = evidence(frame(records(there)))
+    shown = rows_on_differences(differences.table(made.judged), made.journal)
     assert [(row["from_party"], row["to_party"], row["message_id"]) for row in shown] == [
         (BUYER, None, "m@example"),
         (BUYER, None, "n@example"),
@@ -144,3 +152,51 @@ def test_contents_that_one_side_does_not_tell_are_a_cause(frame: Frame):
     causes = {row["cause"]: row["examples"] for row in found.causes}
     assert causes == {CONTENT_UNPROVEN: ["m@example"], HEADER_UNPROVEN: ["m@example"]}
     assert found.judged.unproven == found.judged.header_unproven == 1
+
+
+@pytest.mark.parametrize("hours", [30, 300, 3])
+def test_tables_of_the_run_give_the_same_page(frame: Frame, hours: int):
+    """In bins of an hour, in wider ones that add up, and in narrower ones, which are computed."""
+    rows: list[Record] = []
+    for names in (("urn:1", BUYER), ("urn:2", SELLER)):
+        there, _ = two_parties(names)
+        for number in range(12):
+            there.now = DAWN + number * hours * 300 * SECOND
+            there.matched_after_lost_ack(f"{number}@example")
+            there.matched_after_lost_message(f"again-{number}@example")
+            there.given_up(f"up-{number}@example")
+        there.queued("waits@example")
+        rows += records(there)
+    whole = frame(rows)
+    assert render(found_in(whole, is_written=True)) == render(found_in(whole))
+
+
+def test_all_pairs_added_up_are_what_all_pairs_taken_as_one_are(frame: Frame):
+    """Sums over the table are those over the lives, for whatever pictures of the whole show."""
+    rows: list[Record] = []
+    for names in (("urn:1", BUYER), ("urn:2", SELLER)):
+        there, _ = two_parties(names)
+        for number in range(3):
+            there.matched_after_lost_ack(f"{number}@example")
+            there.given_up(f"up-{number}@example")
+        there.queued("waits@example")
+        rows += records(there)
+    whole = frame(rows)
+    found = found_in(whole)
+    made = evidence(whole, as_of=DAWN + 3 * DAY)
+    for ask in ADDED_UP:
+        if ask.table not in ("volume", "error_pareto"):
+            definition = catalogue.find(ask.table).definition
+            one = made._replace(
+                judged=as_one_pair(made.judged), width_us=found.width_us(definition)
+            )
+            expected = [
+                row.asDict() for row in plain(catalogue.find(ask.table).make(one)).collect()
+            ]
+            got = found.overall[ask.table].rows
+            expected = [row for row in expected if row.get("repeats", 1) > 0]
+            assert len(got) == len(expected) > 0, ask.table
+            for row in got:
+                told = {name: value for name, value in row.items() if value is not None}
+                told.pop("suspended_us", None)
+                assert any(told.items() <= other.items() for other in expected), (ask.table, told)
