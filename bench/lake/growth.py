@@ -13,7 +13,7 @@ import resource
 import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import mean
@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 
 from bench.lake.small_segments import PARTIES, SmallSegments
 from onceonly.journal.segment import party_folder, segment_name
-from onceonly.lake import compaction, jobs, manifest, schemas, storage
+from onceonly.lake import jobs, manifest, schemas, storage, tiers
 from onceonly.lake.ingest import neighbours, register
 from onceonly.lake.ingest.change import decide
 from onceonly.lake.ingest.register import KnownSegments, RegisterEntry
@@ -32,9 +32,9 @@ from onceonly.lake.ingest.segments import Look, look
 from onceonly.lake.manifest import Manifest, Shelf
 
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
-_AT_ONCE: Final = 16
-"""So many ingests in a row are one figure: every eighth of them merges small folders."""
-_LOOKS_AT_ONCE: Final = 500
+_AT_ONCE: Final = 8
+"""So many ingests in a row are one figure: one of them merges small folders."""
+_LOOKS_AT_ONCE: Final = 5_000
 
 
 def ingests(work: Path, count: int) -> dict[str, Any]:
@@ -44,7 +44,7 @@ def ingests(work: Path, count: int) -> dict[str, Any]:
     registers and manifests, merged as an ingest merges them.
     """
     lake, made, costs, files = work / "lake", SmallSegments(), [], []
-    first, last = 3 * _AT_ONCE, count - 2 * _AT_ONCE
+    first, last = 2 * _AT_ONCE, count - _AT_ONCE
     for number in range(1, count + 1):
         made.publish(lake, 1)
         before, there = _processor_s(), _files(lake)
@@ -56,15 +56,13 @@ def ingests(work: Path, count: int) -> dict[str, Any]:
         files.append(_files(lake) - there)
         if number % _AT_ONCE == 0:
             _tell(f"{number}: {mean(costs[-_AT_ONCE:]):.3f} s an ingest")
-    early, warm, late = costs[4 : 4 + _AT_ONCE], costs[first - _AT_ONCE : first], costs[-_AT_ONCE:]
+    early, late = costs[_AT_ONCE:first], costs[-_AT_ONCE:]
     return {
         "ingests": count,
         "of_them_by_spark": len(costs),
         "early_s": round(mean(early), 3),
-        "warm_s": round(mean(warm), 3),
         "late_s": round(mean(late), 3),
         "late_to_early": round(mean(late) / mean(early), 3),
-        "late_to_warm": round(mean(late) / mean(warm), 3),
         "most_files_of_an_ingest": max(files),
         "folders": _folders(lake),
     }
@@ -97,8 +95,23 @@ def _ingest_without_spark(lake: Path) -> None:
         [coverage, *_] = Path(shelf.root, "coverage").glob("*/*.parquet")
         _put(shelf, f"coverage/{name}", pq.ParquetFile(coverage).read())
         manifest.change(shelf, _with_batch(entry, name, rows.num_rows, time.time_ns() // 1_000))
-        spark = _session()
-        compaction.tidy(spark, shelf)
+        for product in ("journal", "coverage"):
+            _merge(shelf, product)
+
+
+def _merge(shelf: Shelf, product: str) -> None:
+    names = tiers.due(
+        manifest.load(shelf).products[product], lambda name: storage.size(f"{shelf.root}/{name}")
+    )
+    if names:
+        files = [one for name in names for one in Path(shelf.root, name).glob("*.parquet")]
+        parts = [pq.ParquetFile(file).read() for file in files]
+        ranges = [found for one in names if (found := manifest.batches_in(one)) is not None]
+        low, high = min(one for one, _ in ranges), max(one for _, one in ranges)
+        target = f"{product}/{manifest.batch_name(low, high)}"
+        _put(shelf, target, pa.concat_tables(parts, promote_options="permissive"))
+        now = time.time_ns() // 1_000
+        manifest.change(shelf, lambda found: found.with_folders(product, names, target, now))
 
 
 def _put(shelf: Shelf, folder: str, rows: pa.Table) -> None:
@@ -138,16 +151,18 @@ def segments(work: Path, count: int) -> dict[str, Any]:
 
 
 def register_of(work: Path, count: int) -> dict[str, Any]:
-    """A register with looks at so many segments, as ingests of 500 would have written it."""
+    """A register with looks at so many segments, and the last 10,000 as ingests of 500 add them."""
     shelf = Shelf(str(work), party_folder(PARTIES[0]))
     began = time.perf_counter()
-    last: list[float] = []
-    for start in range(0, count, _LOOKS_AT_ONCE):
-        at = time.perf_counter()
-        _publish(shelf, [_look(number) for number in range(start, start + _LOOKS_AT_ONCE)])
-        last = [*last[-49:], time.perf_counter() - at]
+    for start in range(0, count - 10_000, _LOOKS_AT_ONCE):
+        looks = [_look(number) for number in range(start, start + _LOOKS_AT_ONCE)]
+        _register(KnownSegments(shelf, manifest.load(shelf), {}), looks)
         if start % (100 * _LOOKS_AT_ONCE) == 0:
-            _tell(f"{start}: {last[-1]:.3f} s for {_LOOKS_AT_ONCE}")
+            _tell(f"{start}")
+    last = []
+    for start in range(count - 10_000, count, 500):
+        looks = [_look(number) for number in range(start, start + 500)]
+        last.append(_timed(lambda looks=looks: _publish(shelf, looks)))
     grown_s, memory = time.perf_counter() - began, _memory()
     found: list[Any] = []
     open_s = _timed(lambda: found.append(register.known(shelf)))
@@ -167,7 +182,7 @@ def register_of(work: Path, count: int) -> dict[str, Any]:
     return {
         "segments": count,
         "grown_s": round(grown_s, 1),
-        "append_s": round(mean(last), 4),
+        "append_of_500_s": round(mean(last), 4),
         "memory_after_growing": memory,
         "files": len(held.manifest.products[register.PRODUCT]),
         "bytes": storage.size(shelf.root),
@@ -222,19 +237,21 @@ def _grown(number: int) -> Callable[[Manifest], Manifest]:
 
 
 def _publish(shelf: Shelf, looks: list[Look]) -> None:
-    found = manifest.load(shelf)
-    held = KnownSegments(shelf, found, {})
-    change = decide(neighbours.around(held, looks), looks)
-    entry = register.write(held, change.looks)
+    held = KnownSegments(shelf, manifest.load(shelf), {})
+    _register(held, decide(neighbours.around(held, looks), looks).looks)
+
+
+def _register(held: KnownSegments, looks: Sequence[Look]) -> None:
+    entry = register.write(held, looks)
     manifest.change(
-        shelf,
+        held.shelf,
         # As if a day had gone by, so that what was merged is not named any more.
         lambda known: known.with_folders(
             register.PRODUCT, entry.instead_of, entry.file, 0
         ).without_retired(1),
     )
     for name in entry.instead_of:
-        storage.remove(f"{shelf.root}/{name}")
+        storage.remove(f"{held.shelf.root}/{name}")
 
 
 def _look(number: int) -> Look:

@@ -45,8 +45,9 @@ Each line is tried on every message that it applies to; the count of breaches mu
 TABLES = """
 ## Tables
 
-`onceonly lake reconcile` writes each into a folder of its own, `LAKE/tables/<name>`, as zstd
-Parquet, and replaces only tables that it computed again. Instants are UTC timestamps and end in
+`onceonly lake reconcile` writes each into a folder of its own, as zstd Parquet, and publishes all
+of a run at once ([how to query them](../how-to/query-the-tables.md)). `verdicts` has the first
+columns of `delivery_ledger`, up to `settled_as`. Instants are UTC timestamps and end in
 `_at`; `_us` are microseconds, `_bytes` bytes, `_share` a share from 0 to 1. A number that the
 journals do not tell is null, never guessed. In Python each is a function of
 `onceonly.lake.catalogue.TABLES`.

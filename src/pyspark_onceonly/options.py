@@ -3,7 +3,7 @@
 Spark hands over every option as a text and knows no case in their names.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from socket import gethostname
 from typing import NamedTuple
@@ -111,6 +111,28 @@ class Options:
             legal = f"a whole number from {least}" + ("" if most is None else f" to {most}")
             raise ValueError(f"option {name} is {text!r}; legal: {legal}")
         return int(text)
+
+    @property
+    def is_case_sensitive(self) -> bool:
+        """Whether names of columns that differ only in case are different names.
+
+        It is what the session's `spark.sql.caseSensitive` says, of which Spark tells a Python
+        source nothing.
+        """
+        return self.word("case_sensitive", "false", "true") == "true"
+
+    def find_column(self, name: str, columns: Iterable[str]) -> str | None:
+        """The column that Spark means by a name, as it is written there; None where none is.
+
+        Raises `ValueError` where it means several.
+        """
+        if self.is_case_sensitive:
+            return name if name in columns else None
+        found = [one for one in columns if one.lower() == name.lower()]
+        if len(found) > 1:
+            named = ", ".join(found)
+            raise ValueError(f"of the columns {named} two differ in case alone: drop or rename one")
+        return found[0] if found else None
 
     def gateway(self) -> GatewayAddress:
         """Raises `ValueError` where no gateway is named."""

@@ -45,6 +45,8 @@ class RowShape(NamedTuple):
     payload_column: str | None
     fixed: tuple[tuple[str, str], ...]
     """Header fields that every row has by an option, where its column has no better value."""
+    header: tuple[tuple[str, str], ...] = ()
+    """Header fields that have a column, and which."""
 
     def of_job(self, job: str) -> "RowShape":
         """The same for another job."""
@@ -56,8 +58,7 @@ class RowShape(NamedTuple):
         ids = self._message_ids(columns)
         column = columns.get(self.payload_column or "")
         payloads = repeat({}, len(numbers)) if column is None else _payloads(column)
-        # Spark knows no case in names of columns: a `TO` that is not seen is a wrong partner.
-        named = {name.lower(): column for name, column in columns.items()}
+        named = {field: columns[name] for field, name in self.header}
         headers = [self._field(named.get(name), name, len(numbers)) for name in HEADER_FIELDS]
         for number, message_id, payload, *values in zip(
             numbers, ids, payloads, *headers, strict=True
@@ -88,15 +89,12 @@ class RowShape(NamedTuple):
 
 def shape_of(options: Options, schema: StructType, job: str) -> RowShape:
     """Raises `ValueError` for a column that is not there, or cannot be what it is named for."""
-    columns, named = schema.fieldNames(), options.find("message_id_column")
-    payload = _payload_column(options, columns)
-    for name in filter(None, (named, payload)):
-        if name not in columns:
-            raise ValueError(f"there is no column {name!r}; there are {', '.join(columns)}")
-    header = {name: name.lower() for name in columns if name.lower() in HEADER_FIELDS}
-    if len(set(header.values())) < len(header):
-        raise ValueError(f"of the columns {', '.join(header)} two differ in case alone: drop one")
-    texts = (name for name in columns if name == named or name in header)
+    columns = schema.fieldNames()
+    asked, payload = options.find("message_id_column"), _payload_column(options, columns)
+    named = None if asked is None else _column(options, asked, columns)
+    # A `TO` that is not seen, as in a table of a database, is a wrong partner.
+    header = {name: options.find_column(name, columns) for name in HEADER_FIELDS}
+    texts = (name for name in columns if name == named or name in header.values())
     binary = [name for name in texts if isinstance(schema[name].dataType, BinaryType)]
     if binary:
         raise ValueError(f"column {binary[0]!r} is binary, and has to be a text: cast it")
@@ -106,7 +104,15 @@ def shape_of(options: Options, schema: StructType, job: str) -> RowShape:
     fixed = tuple(
         (name, value) for name in HEADER_FIELDS if (value := options.find(name)) is not None
     )
-    return RowShape(job, tuple(columns), named, payload, fixed)
+    told = tuple((field, name) for field, name in header.items() if name is not None)
+    return RowShape(job, tuple(columns), named, payload, fixed, told)
+
+
+def _column(options: Options, name: str, columns: Sequence[str]) -> str:
+    found = options.find_column(name, columns)
+    if found is None:
+        raise ValueError(f"there is no column {name!r}; there are {', '.join(columns)}")
+    return found
 
 
 _PAYLOADS = (StringType, BinaryType, NullType)
@@ -119,12 +125,15 @@ def _payload_column(options: Options, columns: Sequence[str]) -> str | None:
         if named is not None:
             raise ValueError("option payload is 'none', so there is no payload_column")
         return None
-    if named is None and "payload" not in columns:
+    if named is not None:
+        return _column(options, named, columns)
+    found = options.find_column("payload", columns)
+    if found is None:
         raise ValueError(
             f"there is no column 'payload'; there are {', '.join(columns)}: name one with the "
             "option payload_column, or send messages without with payload=none"
         )
-    return named or "payload"
+    return found
 
 
 _to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode

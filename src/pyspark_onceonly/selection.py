@@ -104,25 +104,31 @@ def chosen_columns(options: Options) -> StructType:
     named = options.find("columns")
     if named is None:
         return whole
-    fields = {field.name.lower(): field for field in whole}
-    names = [name.strip() for name in named.split(",")]
-    for name in names:
-        if name.lower() not in fields:
+    chosen = []
+    for name in map(str.strip, named.split(",")):
+        column = options.find_column(name, whole.fieldNames())
+        if column is None:
             there = ", ".join(whole.fieldNames())
             raise ValueError(f"option columns names {name!r}; there are {there}")
-    if len({name.lower() for name in names}) < len(names):
+        chosen.append(column)
+    if len(set(chosen)) < len(chosen):
         raise ValueError(f"option columns is {named!r}, and names a column twice")
-    return StructType([fields[name.lower()] for name in names])
+    return StructType([whole[name] for name in chosen])
 
 
-def check_columns(schema: StructType, payload: str) -> None:
+def check_columns(schema: StructType, payload: str, options: Options | None = None) -> None:
     """A schema that was given by hand. Raises `ValueError` where it is not one of the inbox."""
-    fields = {field.name.lower(): field.dataType for field in inbox_schema(payload)}
+    whole, options = inbox_schema(payload), options or Options({})
+    seen: dict[str, str] = {}
     for field in schema:
-        kind = fields.get(field.name.lower())
-        if kind is None:
-            there = ", ".join(inbox_schema(payload).fieldNames())
+        column = options.find_column(field.name, whole.fieldNames())
+        if column is None:
+            there = ", ".join(whole.fieldNames())
             raise ValueError(f"the schema names {field.name!r}; there are {there}")
+        if column in seen:
+            raise ValueError(f"the schema names {column} twice: {seen[column]}, {field.name}")
+        seen[column] = field.name
+        kind = whole[column].dataType
         if kind != field.dataType:
             text = f"column {field.name} is {kind.simpleString()}, and the schema says "
             raise ValueError(text + field.dataType.simpleString())
@@ -155,7 +161,7 @@ class Selection(NamedTuple):
 def selection_of(options: Options, schema: StructType) -> Selection:
     """What the options and the schema ask for. Raises `ValueError`."""
     payload = options.word("payload", *PAYLOADS)
-    check_columns(schema, payload)
+    check_columns(schema, payload, options)
     given = ((name, options.find(name)) for name in CRITERIA)
     criteria = {name: value for name, value in given if value is not None}
     return Selection(schema, criteria, payload)

@@ -29,7 +29,7 @@ from pyspark_onceonly.row_shape import HEADER_FIELDS, shape_of
 from pyspark_onceonly.selection import CRITERIA, check_reports, chosen_columns, selection_of
 from pyspark_onceonly.sink import BatchWriter, SinkJob, StreamWriter
 
-_ALWAYS = frozenset({"api", "token", "patience_s", *OF_TLS})
+_ALWAYS = frozenset({"api", "token", "patience_s", "case_sensitive", *OF_TLS})
 _READING = _ALWAYS.union({"read", "payload", "columns", "after", "rows_per_partition"}, CRITERIA)
 _OF_STREAMS = frozenset({"bytes_per_batch", "processing", "failOnDataLoss"})
 """Those of streams of an inbox."""

@@ -8,8 +8,10 @@ import pyarrow.parquet as pq
 import pytest
 from journals import PLANTS, Exchange, Ledger, publish, two_parties
 
+from onceonly.journal.segment import segment_name
 from onceonly.lake import jobs
 from onceonly.lake.catalogue import NAMES
+from onceonly.message.errors import LocalError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,3 +88,50 @@ def test_a_judgement_of_the_past_does_not_change_when_more_comes(
     assert now["messages"] != before["messages"], "without --as-of nothing is cut"
     missing = [row for row in before["journal_quality"] if "'missing': 2" in row]
     assert len(missing) == 2, "of each journal that was there two rows are missing"
+
+
+SOME = ("messages", "journal_quality", "once_only", "differences", "promise", "volume")
+
+
+def test_the_evidence_of_a_run_is_judged_again_whatever_came_later(
+    spark: SparkSession, tmp_path: Path
+):
+    """A journal that fills a gap, a party, later rows, a compaction; then rows are gone."""
+    assert spark.version, "the jobs find this session"
+    ledgers, until = story()
+    root, lake = tmp_path / "lake", str(tmp_path / "lake")
+    first, second = ledgers[:2]
+    for ledger in (first, second):
+        publish(root, ledger, last=4)
+        jobs.ingest(lake)
+        publish(root, ledger, first=7, last=rows_until(ledger, until))
+    jobs.ingest(lake)
+    policy = jobs.Policy(grace_us=1_000_000)
+    former = jobs.reconcile(lake, policy=policy, tables=SOME, report_to=tmp_path / "former.html")
+    before = tables(former)
+    publish(root, first, first=5, last=6)
+    for ledger in ledgers:
+        publish(root, ledger, first=rows_until(ledger, until) + 1)
+    jobs.ingest(lake)
+    jobs.compact(lake, keep_s=0)
+    again = jobs.reconcile(
+        lake, evidence=former.run, tables=SOME, report_to=tmp_path / "again.html"
+    )
+    assert [name for name in before if tables(again)[name] != before[name]] == []
+    assert (tmp_path / "again.html").read_text() == (tmp_path / "former.html").read_text()
+    # A run on evidence of a run has the same evidence.
+    third = jobs.reconcile(lake, evidence=again.run, tables=SOME)
+    assert tables(third) == before
+    assert tables(jobs.reconcile(lake, tables=SOME)) != before
+    jobs.distrust(lake, segment_name(second.party, 1, 4), reason="the test takes rows away")
+    with pytest.raises(LocalError, match=r"had .* rows of party=") as refused:
+        jobs.reconcile(lake, evidence=former.run, tables=SOME)
+    assert refused.value.name == "EvidenceGone"
+
+
+def test_the_evidence_of_a_run_that_nobody_knows_is_refused(tmp_path: Path):
+    """Before Spark starts."""
+    (tmp_path / "ingested").mkdir()
+    with pytest.raises(LocalError) as refused:
+        jobs.reconcile(str(tmp_path), evidence="20260101-000000-00000000")
+    assert refused.value.name == "NoRun"

@@ -32,6 +32,13 @@ def test_a_lake_elsewhere_has_no_lock():
     """An object store knows none: its operator keeps the rule."""
     with lease.ingesting("memory://lake/ingested"), lease.ingesting("memory://lake/ingested"):
         pass
+    assert "only one ingest at a time" in (lease.guard("memory://lake/ingested") or "")
+
+
+def test_a_lake_of_this_machine_needs_no_other_guard(tmp_path: Path):
+    """So nothing is said about it."""
+    assert lease.guard(str(tmp_path / "ingested")) is None
+    assert lease.guard(f"file://{tmp_path}/ingested") is None
 
 
 def test_a_shelf_is_one_by_its_path_and_by_its_url(tmp_path: Path):

@@ -9,14 +9,14 @@ import pytest
 
 from onceonly.lake import lease, runs
 from onceonly.lake.formats import TableFormat
-from onceonly.lake.runs import KEEP_RUNS, Mark, Run, Written
+from onceonly.lake.runs import KEEP_RUNS, LakeRun, Mark, Written
 from onceonly.message.errors import LocalError
 
 HOUR_US = 3_600_000_000
 NOW = 1_770_000_000_000_000
 
 
-def made(lake: Path, *names: str, published_at: int = NOW) -> Run:
+def made(lake: Path, *names: str, published_at: int = NOW) -> LakeRun:
     """A run that wrote these tables, a file in each."""
     tables = {}
     for name in names:
@@ -24,7 +24,7 @@ def made(lake: Path, *names: str, published_at: int = NOW) -> Run:
         (lake / folder).mkdir(parents=True)
         (lake / folder / "part-0.parquet").write_text("rows")
         tables[name] = Written(name, TableFormat.PLAIN, (("n", "bigint"),), (folder,))
-    return Run(
+    return LakeRun(
         str(lake),
         runs.fresh_id(),
         NOW,

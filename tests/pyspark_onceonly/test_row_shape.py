@@ -58,6 +58,42 @@ def test_a_header_column_is_known_in_any_case() -> None:
     assert (first["to"], second["to"]) == ("urn:c", "urn:b")
 
 
+def test_columns_are_found_by_their_names_in_any_case() -> None:
+    """The id, the payload and its usual name, as Spark finds them."""
+    columns = {"ORDER_ID": ["a"], "Body": ["x"], "PAYLOAD": ["y"]}
+    [named] = rows(columns, message_id_column="order_id", payload_column="body")
+    assert (named["message_id"], named["payload"]) == ("a", "x")
+    [usual] = rows(columns, message_id_column="Order_Id")
+    assert usual["payload"] == "y"
+
+
+@pytest.mark.parametrize(
+    ("columns", "options"),
+    [
+        ({"id": ["a"], "ID": ["b"], "payload": ["x"]}, {"message_id_column": "Id"}),
+        ({"id": ["a"], "ID": ["b"], "payload": ["x"]}, {"message_id_column": "id"}),
+        ({"payload": ["x"], "Payload": ["y"]}, {}),
+        ({"body": ["x"], "BODY": ["y"]}, {"payload_column": "body"}),
+        ({"to": ["a"], "To": ["b"], "payload": ["x"]}, {}),
+    ],
+)
+def test_columns_that_differ_in_case_alone_are_refused(
+    columns: dict[str, Any], options: dict[str, str]
+) -> None:
+    """Where one of them is meant, with both names; a session that knows case means one."""
+    with pytest.raises(ValueError, match="two differ in case alone"):
+        rows(columns, **options)
+
+
+def test_a_session_that_knows_case_means_one_column() -> None:
+    """With the option for it, as `spark.sql.caseSensitive` has it."""
+    columns = {"id": ["a"], "ID": ["b"], "payload": ["x"], "TO": ["urn:other"], "to": ["urn:c"]}
+    [row] = rows(columns, message_id_column="ID", case_sensitive="true")
+    assert (row["message_id"], row["to"]) == ("b", "urn:c")
+    with pytest.raises(ValueError, match="there is no column 'Id'"):
+        rows(columns, message_id_column="Id", case_sensitive="true")
+
+
 def test_a_payload_is_text_or_bytes_or_nothing() -> None:
     """Bytes go as base64; a null is a message without one, like each of `payload=none`."""
     [binary] = rows({"id": ["a"], "payload": [b"\x00\xff"]}, message_id_column="id")

@@ -28,6 +28,7 @@ from pyspark_onceonly.selection import (
     pushed,
     selection_of,
 )
+from pyspark_onceonly.source import USES
 
 EVERYTHING = Range(0, NUMBER_MAX)
 
@@ -134,3 +135,22 @@ def test_a_filter_widens_nothing_that_an_option_asks_for() -> None:
     ]
     given = {"service": "Billing", "since": "2026-11-25T00:00:00Z"}
     assert pushed(filters, given, Range(5, 10)) == (given, Range(5, 10))
+
+
+def test_names_that_differ_in_case_alone_are_one_column():
+    """In the option and in a schema, unless the session knows case."""
+    with pytest.raises(ValueError, match="twice"):
+        chosen_columns(Options({"columns": "offset,OFFSET"}))
+    twice = StructType().add("offset", LongType()).add("OFFSET", LongType())
+    with pytest.raises(ValueError, match="names offset twice: offset, OFFSET"):
+        check_columns(twice, "binary")
+    with pytest.raises(ValueError, match="the schema names 'OFFSET'"):
+        check_columns(twice, "binary", Options({"case_sensitive": "true"}))
+
+
+def test_every_option_is_known_in_any_case():
+    """As Spark has them: of each use, in capitals."""
+    for use, names in USES.items():
+        given = Options({name.upper(): "x" for name in names})
+        given.check(use, USES)
+        assert {name for name in names if given.find(name) != "x"} == set()

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from onceonly.cli.caller_option import CallsAs, caller_options
 from onceonly.cli.exits import Exit, Failure
@@ -52,13 +53,38 @@ def _publish_from_store(configuration: object) -> int:
         raise Failure(Exit.UNEXPECTED, str(error)) from error
 
 
-master_option = click.option(
-    "--master", help="Spark master, given to Spark as it is.  [default: local[*]]"
-)
+def _give_settings(_: click.Context, __: click.Parameter, settings: tuple[str, ...]) -> None:
+    if not settings:
+        return
+    from onceonly.lake.jobs import spark_settings  # noqa: PLC0415 - because --help must stay quick
+
+    try:
+        spark_settings.give(settings)
+    except LocalError as error:
+        raise click.BadParameter(str(error)) from error
+
+
+def master_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """What Spark is told: its master, and settings, both passed on as given."""
+    for option in (
+        click.option(
+            "--conf",
+            multiple=True,
+            expose_value=False,
+            callback=_give_settings,
+            metavar="KEY=VALUE",
+            help="Setting of Spark, such as spark.jars.packages; may be repeated.",
+        ),
+        click.option(
+            "--master", help="Spark master, given to Spark as it is.  [default: local[*]]"
+        ),
+    ):
+        command = option(command)
+    return command
 
 
 def spark_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """What every Spark job takes: the lakes and the master, passed on as given."""
+    """What every Spark job takes: the lakes, and what Spark is told."""
     return click.argument("lakes", nargs=-1, required=True, metavar="LAKE…")(master_option(command))
 
 
@@ -66,7 +92,17 @@ US_PER_MIN = 60_000_000
 US_PER_H = 60 * US_PER_MIN
 
 as_of_option = click.option(
-    "--as-of", type=int, help="Instant of judgement, microseconds UTC.  [default: now]"
+    "--as-of",
+    type=int,
+    help="Instant of judgement, microseconds UTC; later rows do not count.  [default: now]",
+)
+
+
+evidence_option = click.option(
+    "--evidence",
+    metavar="RUN",
+    help="Count the rows that this run of the first lake had, and no others; its instant and "
+    "rules too, where none are given.",
 )
 
 
@@ -241,6 +277,7 @@ def compact(lakes: tuple[str, ...], master: str | None, keep_hours: float, outpu
 @lake.command()
 @spark_options
 @as_of_option
+@evidence_option
 @click.option("--out", help="Another folder for the delivery ledger.  [default: in the first lake]")
 @click.option(
     "--table",
@@ -276,6 +313,7 @@ def reconcile(  # noqa: PLR0913 - because each is one of the command's options
     lakes: tuple[str, ...],
     master: str | None,
     as_of: int | None,
+    evidence: str | None,
     out: str | None,
     tables: tuple[str, ...],
     ledger_only: bool,
@@ -304,12 +342,14 @@ def reconcile(  # noqa: PLR0913 - because each is one of the command's options
     if ledger_only and tables:
         raise Failure(Exit.USAGE, "--ledger-only and --table: one of the two")
     terms = read_terms(configurations)
+    is_as_before = evidence is not None and not _are_given("grace_min", "verdict_within_h")
     found = with_spark(
         lambda jobs: jobs.reconcile(
             lakes,
             master=master,
             as_of=as_of,
-            policy=make_policy(jobs, grace_min, verdict_within_h, terms),
+            evidence=evidence,
+            policy=None if is_as_before else make_policy(jobs, grace_min, verdict_within_h, terms),
             out=out,
             tables=() if ledger_only else tables or None,
             terms=terms,
@@ -352,6 +392,12 @@ def reconcile(  # noqa: PLR0913 - because each is one of the command's options
     sys.exit(Exit.OK if found.holds else Exit.DIFFERENCES)
 
 
+def _are_given(*names: str) -> bool:
+    """Whether somebody gave one of these options."""
+    context = click.get_current_context()
+    return any(context.get_parameter_source(name) is not ParameterSource.DEFAULT for name in names)
+
+
 def read_terms(configurations: tuple[Path, ...]) -> dict[str, DeliveryTerms]:
     """The terms of the gateways' agreements, by agreement id; a later file wins."""
     return {
@@ -374,6 +420,7 @@ def make_policy(
 @lake.command()
 @spark_options
 @as_of_option
+@evidence_option
 @judging_options
 @target_options
 @click.option(
@@ -388,6 +435,7 @@ def report(  # noqa: PLR0913 - because each is one of the command's options
     lakes: tuple[str, ...],
     master: str | None,
     as_of: int | None,
+    evidence: str | None,
     configurations: tuple[Path, ...],
     grace_min: float,
     verdict_within_h: float,
@@ -403,13 +451,15 @@ def report(  # noqa: PLR0913 - because each is one of the command's options
     onceonly lake report buyer/lake seller/lake --terms buyer.toml --sla-within 2
     """  # noqa: D301 - because click reads the backspace that keeps the lines apart
     terms = read_terms(configurations)
+    is_as_before = evidence is not None and not _are_given("grace_min", "verdict_within_h")
     page = with_spark(
         lambda jobs: jobs.report(
             lakes,
             master=master,
             out=out,
             as_of=as_of,
-            policy=make_policy(jobs, grace_min, verdict_within_h, terms),
+            evidence=evidence,
+            policy=None if is_as_before else make_policy(jobs, grace_min, verdict_within_h, terms),
             terms=terms,
             sla=jobs.SlaTarget(round(sla_within_h * US_PER_H), sla_share),
         )

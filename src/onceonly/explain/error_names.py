@@ -117,6 +117,10 @@ _COMMANDS: Final = {
         "the evidence pack is not whole, or not as a pack has to be",
         "ask whoever made it for another copy; compare its checksum",
     ),
+    "BadSetting": (
+        "what Spark was to be told is no setting, or came too late for it",
+        "give spark.KEY=VALUE; under spark-submit give --conf to spark-submit itself",
+    ),
     "BadTarget": ("nothing can be written there", "the text says what is expected"),
     "BadTrigger": ("an ingest cannot be repeated at this interval", "the text shows legal ones"),
     "BodyChanged": (
@@ -129,6 +133,10 @@ _COMMANDS: Final = {
     "KeyDoesNotFit": (
         "a key cannot sign: too weak, of another kind, or not that of its certificate",
         "the text says which; name a key and the certificate that was made for it",
+    ),
+    "EvidenceGone": (
+        "rows that a former run judged are not in the lake any more",
+        "restore the lake as it was; what the run wrote is still as it was judged then",
     ),
     "LakeBusy": (
         "another ingest, or another run that writes tables, works on this lake",

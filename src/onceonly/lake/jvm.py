@@ -40,7 +40,7 @@ def is_shown(environment: Mapping[str, str]) -> bool:
 def launch(conf: SparkConf) -> None:
     """Start a quiet JVM with a context of these settings, unless this process has one already.
 
-    What it prints is to be shown where `is_shown`; then Spark starts it as ever.
+    What it prints is to be shown where `is_shown`; then Spark starts it as usual.
     """
     is_running = SparkContext._gateway is not None  # noqa: SLF001 - because Spark has no public way to ask
     if is_running or is_shown(os.environ):

@@ -3,6 +3,7 @@
 A lock of the operating system ends with the process that holds it, however that dies. It is on the
 folder itself, whether its name is a path, a link or `file://…`. An object store has no such locks;
 there the operator must make sure that only one ingest, and one run of `reconcile`, works at a time.
+Where the store puts files on a condition, two ingests at the same time still count each row once.
 """
 
 import fcntl
@@ -24,6 +25,23 @@ def ingesting(folder: str) -> Iterator[None]:
     """Hold the lock for ingests into a lake. Raises `LocalError` (LakeBusy) if it is taken."""
     with _alone(folder, _INGEST, f"another ingest into {folder} is running"):
         yield
+
+
+def guard(folder: str) -> str | None:
+    """What keeps two ingests into a lake apart that is not on this machine, for people.
+
+    None for a lake of this machine, whose lock does it.
+    """
+    if storage.local_path(folder) is not None:
+        return None
+    if storage.is_exclusive(folder):
+        return (
+            f"{folder}: no lock, but conditional puts: of two ingests one gives way, none is lost"
+        )
+    return (
+        f"{folder}: no lock and no conditional puts here: make sure that only one ingest at a time "
+        "runs into it"
+    )
 
 
 @contextmanager

@@ -281,7 +281,7 @@ def journal_bytes(lakes: Sequence[str]) -> int:
 
 def _published_bytes(shelf: Shelf) -> int:
     try:
-        return sum(one.length for one in storage.listed(shelf.journal))
+        return sum(one.length for one in storage.each_listed(shelf.journal))
     except OSError:
         return 0
 

@@ -6,6 +6,7 @@ Everything that it carries between storage and storage is made by the pure funct
 
 import os
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -16,16 +17,29 @@ from typing import Any, Final
 from py4j.protocol import Py4JJavaError
 from pyspark import SparkConf
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 from pyspark.sql.types import BooleanType, DateType, LongType, StringType, StructField, StructType
 
-from onceonly.lake import cut, java, jvm, manifest, model, runs, schemas, storage, verdicts
+from onceonly.lake import (
+    cut,
+    header_terms,
+    java,
+    jvm,
+    manifest,
+    model,
+    runs,
+    schemas,
+    storage,
+    verdicts,
+    versions,
+)
 from onceonly.lake.formats import TableFormat
 from onceonly.lake.ingest import neighbours, register, seams, segments
 from onceonly.lake.ingest.intake import url
 from onceonly.lake.ingest.register import KnownSegments
 from onceonly.lake.manifest import Manifest, Quarantined, Shelf
+from onceonly.lake.versions import Days
 from onceonly.lake.wholeness import Tail, Wholeness, of_copies, of_cut
 from onceonly.message.errors import LocalError
 
@@ -78,10 +92,17 @@ JUDGED: Final = StructType(
         *LIFECYCLE.fields,
         StructField("published_on", DateType()),
         StructField("is_two_sided", BooleanType()),
-        *[StructField(name, StringType()) for name in verdicts.WORDS],
+        *[StructField(name, StringType()) for name in (*verdicts.WORDS, *header_terms.COLUMNS)],
     ]
 )
-"""What `verdicts.verdict` gives of lives that are kept by day."""
+"""What `verdicts.verdict` gives of lives `model.with_terms` that are kept by day."""
+TERMS: Final = StructType(
+    [
+        StructField(header_terms.NUMBER, LongType()),
+        *[StructField(name, StringType()) for name in header_terms.COLUMNS],
+    ]
+)
+"""What `model.terms` gives."""
 _TYPES: Final = {"bigint": LongType, "boolean": BooleanType, "string": StringType}
 _SCHEMAS: Final = {
     "journal": schemas.JOURNAL,
@@ -200,17 +221,61 @@ class Holdings:
     """Per party folder: usually one shelf, but several lakes may hold the journal of one party."""
     until: int | None = None
     """Journal rows that are later than this do not count, in microseconds UTC; None: all do."""
+    had: Mapping[str, Column] | None = None
+    """By `Shelf.root`: which rows of bronze a former run had, and so count; None: all do."""
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether some rows may not count."""
+        return self.until is not None or self.had is not None
 
     def cut(self, until: int) -> "Holdings":
         """The same without the journal rows that are later than an instant."""
         return replace(self, until=until)
+
+    def as_found(self, marks: Sequence[runs.Mark]) -> "Holdings":
+        """The same with the journal rows that a run had, and no others; by its marks.
+
+        Raises `LocalError` (EvidenceGone) where a row of them is not there any more.
+        """
+        copies: dict[str, list[tuple[Shelf, Manifest]]] = {}
+        had = {}
+        known = {(shelf.lake, shelf.folder): (shelf, one) for shelf, one in self._shelves()}
+        for mark in marks:
+            found = known.get((mark.lake, mark.folder))
+            if found is None:
+                raise _gone(mark, "it is not in these lakes")
+            shelf, now = found
+            had[shelf.root] = self._had(shelf, now, mark)
+            then = replace(
+                now,
+                rows=mark.rows,
+                ranges=mark.ranges,
+                first_fork=mark.first_fork,
+                quarantined=(),
+                distrusted=(),
+            )
+            copies.setdefault(mark.folder, []).append((shelf, then))
+        return replace(self, copies=copies, had=had)
+
+    def _had(self, shelf: Shelf, now: Manifest, mark: runs.Mark) -> Column:
+        rows = bronze(self.spark, shelf.paths(now, "journal"))
+        [found] = cut.held(rows, mark.ranges, mark.batches, mark.tail).collect()
+        if mark.tail is not None and not found["tails"]:
+            raise _gone(mark, f"row {mark.tail[0]} has another chain hash, or is not there")
+        if found["rows"] == mark.rows:
+            return cut.are_in(mark.ranges)
+        if found["by_batch"] == mark.rows:
+            # Rows that were forked later have numbers of these, and came in a later batch.
+            return cut.are_in(mark.ranges) & cut.came_by(mark.batches)
+        raise _gone(mark, f"of its {mark.rows} rows then {found['rows']} are there")
 
     def read(self, product: str) -> DataFrame:
         """Everything of `journal`, `coverage` or `segments`, unmerged.
 
         No journal row counts twice, and what was folded by an older version is folded again.
         """
-        if self.until is not None and product in OF_ROWS:
+        if self.is_cut and product in OF_ROWS:
             each = [self._rows(copies) for copies in self.copies.values()]
             whole = reduce(DataFrame.unionByName, each, folders(self.spark, "journal", []))
             return OF_ROWS[product](whole)
@@ -231,14 +296,19 @@ class Holdings:
 
         Only of lakes of which no two hold the same rows (`is_one_copy`).
         """
-        frames = []
+        # A frame for each party would be a plan that grows with the parties: what needs no filter,
+        # or the same one, is read together.
+        paths: defaultdict[int, list[str]] = defaultdict(list)
         for shelf, known in self._shelves():
             last = last_batches.get(shelf.root, -1)
-            named = {path: manifest.batches_in(path) for path in shelf.paths(known, "journal")}
-            # A folder whose name does not tell is of before there were numbers: of batch 0.
-            paths = [path for path, one in named.items() if (one or (0, 0))[1] > last]
-            frames.append(bronze(self.spark, paths, after=last).select(*schemas.JOURNAL.names))
-        return reduce(DataFrame.unionByName, frames, folders(self.spark, "journal", []))
+            for path in shelf.paths(known, "journal"):
+                # A folder whose name does not tell is of before there were numbers: of batch 0.
+                first_in, last_in = manifest.batches_in(path) or (0, 0)
+                if last_in > last:
+                    paths[last if first_in <= last else -1].append(path)
+        frames = [bronze(self.spark, some, after=last) for last, some in paths.items()]
+        whole = reduce(DataFrame.unionByName, frames, bronze(self.spark, []))
+        return whole.select(*schemas.JOURNAL.names)
 
     @property
     def is_one_copy(self) -> bool:
@@ -250,7 +320,7 @@ class Holdings:
 
     def wholeness(self) -> list[Wholeness]:
         """Whether each party's journal is whole; of those that have rows, or had any trouble."""
-        found = self._cut() if self.until is not None else self._whole()
+        found = self._cut() if self.is_cut else self._whole()
         return [one for one in found if one.rows or one.breaches or one.set_aside]
 
     def _cut(self) -> Iterator[Wholeness]:
@@ -263,11 +333,13 @@ class Holdings:
         found = {row[cut.FOLDER]: row.asDict() for row in counted}
         for folder, copies in self.copies.items():
             known = [one for _, one in copies]
+            # What is said of segments now is not what a former run was told.
+            contradicted = [] if self.had is not None else _contradicted(copies)
             if folder in found:
-                yield of_cut(folder, known, found[folder], _contradicted(copies))
+                yield of_cut(folder, known, found[folder], contradicted)
             else:
                 nothing = [replace(one, rows=0, ranges=(), first_fork=None) for one in known]
-                yield of_copies(folder, nothing, {}, _contradicted(copies))
+                yield of_copies(folder, nothing, {}, contradicted)
 
     def _whole(self) -> Iterator[Wholeness]:
         return (
@@ -283,11 +355,17 @@ class Holdings:
 
     def _rows(self, copies: Copies) -> DataFrame:
         """The journal rows of one party that count, each once."""
-        if _overlap(copies):
-            rows = self._each_once(copies)
-        else:
+        if self.had is None:
             rows = folders(self.spark, "journal", _paths(copies, "journal"))
-        return rows if self.until is None else cut.until(rows, self.until)
+        else:
+            each = [
+                bronze(self.spark, shelf.paths(known, "journal")).where(self.had[shelf.root])
+                for shelf, known in copies
+            ]
+            rows = reduce(DataFrame.unionByName, each).select(*schemas.JOURNAL.names)
+        # As in `_each_once`.
+        once = rows.dropDuplicates() if _overlap(copies) else rows
+        return once if self.until is None else cut.until(once, self.until)
 
     def marks(self) -> list[runs.Mark]:
         """How far each lake's copy of each party's journal goes."""
@@ -309,6 +387,11 @@ def holdings(spark: SparkSession, lakes: Sequence[str]) -> Holdings:
     for shelf in manifest.shelves(lakes):
         found.setdefault(shelf.folder, []).append((shelf, manifest.load(shelf)))
     return Holdings(spark, found)
+
+
+def _gone(mark: runs.Mark, why: str) -> LocalError:
+    text = f"the run had {mark.rows} rows of {mark.folder} in {mark.lake}, and now {why}"
+    return LocalError("EvidenceGone", f"{text}: nobody can judge again what it judged")
 
 
 def read(spark: SparkSession, lakes: Sequence[str], product: str) -> DataFrame:
@@ -403,23 +486,33 @@ def schema(product: str) -> StructType:
     return _SCHEMAS[product]
 
 
-_BARE: Final = {
-    "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
-    "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
-    "fs.file.impl.disable.cache": "true",
-}
-"""No `_SUCCESS`, since a manifest says what counts, and no `.crc`: Parquet has checksums of its
-own. They would be three of every four files of a small batch."""
+_UNMARKED: Final = {"mapreduce.fileoutputcommitter.marksuccessfuljobs": "false"}
+"""No `_SUCCESS`, since a manifest says what counts."""
+
+
+def unchecked(path: str) -> dict[str, str]:
+    """Options with which Spark leaves no `.crc` files in a local folder, and looks at none.
+
+    Parquet has checksums of its own, and they would be three of every four files of a small batch.
+    Elsewhere there are none; and Hadoop's S3 keeps its buffers by the checked local files alone.
+    """
+    if not storage.is_here(path):
+        return {}
+    return {
+        "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+        "fs.file.impl.disable.cache": "true",
+    }
 
 
 def write(frame: DataFrame, path: str) -> None:
     """Replace the folder at `path` by the frame, as zstd Parquet and nothing else."""
-    frame.write.mode("overwrite").options(**_BARE).parquet(path)
+    frame.write.mode("overwrite").options(**_UNMARKED, **unchecked(path)).parquet(path)
 
 
 def write_by(frame: DataFrame, path: str, column: str) -> None:
     """Write the frame to `path` with a folder for each value of a column, which moves there."""
-    frame.write.partitionBy(column).mode("overwrite").options(**_BARE).parquet(path)
+    writer = frame.write.partitionBy(column).mode("overwrite")
+    writer.options(**_UNMARKED, **unchecked(path)).parquet(path)
 
 
 def require(spark: SparkSession, wanted: TableFormat) -> None:
@@ -431,35 +524,24 @@ def require(spark: SparkSession, wanted: TableFormat) -> None:
     except (PySparkException, Py4JJavaError) as error:
         # Anything else is about the place, where there is nothing: then the format is there.
         if "DATA_SOURCE_NOT_FOUND" in str(error):
-            text = f"Spark has no jars for {wanted}: name them to spark-submit (--packages)"
+            text = f"Spark has no jars for {wanted}: name them (--conf spark.jars.packages=…)"
             raise LocalError("NoTableFormat", text) from error
 
 
-def write_table(frame: DataFrame, place: str, wanted: TableFormat) -> None:
-    """Replace the table at `place` by the frame, columns and all."""
-    if wanted is TableFormat.ICEBERG:
-        frame.writeTo(place).using(wanted).createOrReplace()
-    elif wanted is TableFormat.DELTA:
-        frame.write.format(wanted).mode("overwrite").option("overwriteSchema", "true").save(place)
-    else:
-        frame.write.mode("overwrite").parquet(place)
+def write_table(
+    frame: DataFrame, place: str, wanted: TableFormat, days: Days | None = None
+) -> int | None:
+    """Replace the table at `place` by the frame, columns and all; the version that holds it.
 
-
-def version(spark: SparkSession, place: str, wanted: TableFormat) -> int | None:
-    """The version that was just written to `place`; None for plain, which has no versions.
-
-    Delta's number of a version, Iceberg's id of a snapshot.
+    A plain table has no versions. What `days` means, and what is refused: `versions.write`.
     """
-    if wanted is TableFormat.DELTA:
-        [last] = spark.sql(f"DESCRIBE HISTORY delta.{quoted(place)} LIMIT 1").collect()
-        return int(last["version"])
-    if wanted is TableFormat.ICEBERG:
-        main = spark.table(f"{place}.refs").where(F.col("name") == F.lit("main"))
-        return next((int(row["snapshot_id"]) for row in main.collect()), None)
-    return None
+    if wanted is TableFormat.PLAIN:
+        frame.write.mode("overwrite").parquet(place)
+        return None
+    return versions.write(frame, place, wanted, days)
 
 
-def relation(run: runs.Run, table: runs.Written) -> str:
+def relation(run: runs.LakeRun, table: runs.Written) -> str:
     """A table of a run as SQL names it, just these folders or this version.
 
     Raises `LocalError` (NoTable) where its folders are gone.
@@ -479,7 +561,7 @@ def relation(run: runs.Run, table: runs.Written) -> str:
     )
 
 
-def table(spark: SparkSession, run: runs.Run, name: str) -> DataFrame:
+def table(spark: SparkSession, run: runs.LakeRun, name: str) -> DataFrame:
     """The rows of a run's table. Raises `LocalError` (NoTable)."""
     found = run.table(name)
     if found.table_format is not TableFormat.PLAIN:

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 from onceonly.lake import manifest, storage
 from onceonly.lake.formats import TableFormat
 from onceonly.lake.manifest import Manifest, Range
-from onceonly.lake.wholeness import Tail
+from onceonly.lake.wholeness import Tail, Wholeness
 from onceonly.message.errors import LocalError
 
 RUNS_FOLDER: Final = "runs"
@@ -35,6 +35,8 @@ KEEP_RUNS: Final = 100
 
 _CURRENT: Final = "current"
 _ID: Final = re.compile(r"\d{8}-\d{6}-[0-9a-f]{8}")
+_OF_A_TABLE: Final = frozenset({"_SUCCESS", "._SUCCESS.crc", "_temporary"})
+_PARTS: Final = ("part-", ".part-")
 _FOLDER: Final = re.compile(r"[0-9a-f]{16}")
 
 
@@ -88,7 +90,7 @@ class Written(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class LakeRun:
     """One run of `reconcile`: what it judged by, and the tables that it wrote."""
 
     lake: str
@@ -102,6 +104,10 @@ class Run:
     """All whose journals were judged."""
     marks: tuple[Mark, ...]
     """How far their journals went: one of each party in each lake."""
+    until: int | None = None
+    """Rows that are later than this did not count, microseconds UTC; None: every row did."""
+    wholeness: tuple[Wholeness, ...] = ()
+    """Whether the journals were whole: one for each party."""
     verdicts: Mapping[str, int] = field(default_factory=dict)
     """Messages per class."""
     differences: int = 0
@@ -167,7 +173,15 @@ def is_of_a_run(name: str) -> bool:
     return _FOLDER.fullmatch(name) is not None
 
 
-def current(lake: str) -> Run:
+def is_of_a_table(name: str) -> bool:
+    """Whether Spark leaves a file or folder of that name in a table that is plain Parquet.
+
+    Versions before runs had such a table in `tables/<name>` itself.
+    """
+    return name in _OF_A_TABLE or name.startswith(_PARTS)
+
+
+def current(lake: str) -> LakeRun:
     """The run whose tables count now.
 
     Raises `LocalError`: NoRun where none was published; NewerLake, BadManifest.
@@ -180,7 +194,7 @@ def current(lake: str) -> Run:
     return load(lake, found)
 
 
-def load(lake: str, run_id: str) -> Run:
+def load(lake: str, run_id: str) -> LakeRun:
     """The run of that id, current or not.
 
     Raises `LocalError`: NoRun where there is none; NewerLake, BadManifest.
@@ -193,12 +207,12 @@ def load(lake: str, run_id: str) -> Run:
     return _of_json(lake, content, name)
 
 
-def find(lake: str, run_id: str | None) -> Run:
+def find(lake: str, run_id: str | None) -> LakeRun:
     """The run of that id, or the current one. Raises as `load` and `current`."""
     return current(lake) if run_id is None else load(lake, run_id)
 
 
-def listed(lake: str) -> list[Run]:
+def listed(lake: str) -> list[LakeRun]:
     """Every run that the lake still knows, the latest first."""
     lake = storage.lake_url(lake)
     found = []
@@ -239,10 +253,11 @@ def current_id(lake: str) -> str | None:
         raise LocalError("BadManifest", f"{name} names no run: {error!r}") from error
 
 
-def publish(run: Run) -> None:
+def publish(run: LakeRun) -> None:
     """Let the run's tables count from now on; everything that they name must be on the disk."""
     content = json.dumps(_as_json(run), indent=1).encode()
     storage.replace_bytes(_file(run.lake, run.id), content)
+    storage.keep_names(run.lake)
     named = json.dumps({"version": VERSION, "run": run.id}).encode()
     storage.replace_bytes(_file(run.lake, _CURRENT), named)
 
@@ -264,12 +279,16 @@ def sweep(lake: str, *, keep_s: float = KEEP_S) -> None:
         elif place >= KEEP_RUNS:
             storage.remove(_file(lake, run.id))
         replaced_at = run.published_at
+    replaced = {name for run in known if run.id == now_id for name in run.tables}
     for table in storage.folders(f"{lake}/{TABLES_FOLDER}"):
         for entry in storage.entries(f"{lake}/{TABLES_FOLDER}/{table}"):
             folder = f"{TABLES_FOLDER}/{table}/{entry.name}"
-            if not is_of_a_run(entry.name) or folder in in_use:
+            if is_of_a_table(entry.name) and table in replaced:
+                # Of a version before runs: whoever reads it there must not get old rows.
+                storage.remove(f"{lake}/{folder}")
+            elif not is_of_a_run(entry.name) or folder in in_use:
                 continue
-            if storage.is_local(lake) or _is_older(f"{lake}/{folder}", entry.modified_at, until):
+            elif storage.is_local(lake) or _is_older(f"{lake}/{folder}", entry.modified_at, until):
                 storage.remove(f"{lake}/{folder}")
 
 
@@ -297,7 +316,7 @@ def _require_version(read: Mapping[str, Any], name: str) -> None:
         raise LocalError("NewerLake", f"{name} has version {read['version']}, which is not ours")
 
 
-def _as_json(run: Run) -> dict[str, Any]:
+def _as_json(run: LakeRun) -> dict[str, Any]:
     return {
         "version": VERSION,
         "run": run.id,
@@ -306,6 +325,8 @@ def _as_json(run: Run) -> dict[str, Any]:
         "policy": dict(run.policy),
         "lakes": run.lakes,
         "evidence": [one._asdict() for one in run.marks],
+        "until": run.until,
+        "wholeness": [one._asdict() for one in run.wholeness],
         "verdicts": dict(run.verdicts),
         "differences": run.differences,
         "broken": run.broken,
@@ -313,17 +334,19 @@ def _as_json(run: Run) -> dict[str, Any]:
     }
 
 
-def _of_json(lake: str, content: bytes, name: str) -> Run:
+def _of_json(lake: str, content: bytes, name: str) -> LakeRun:
     try:
         read = json.loads(content)
         _require_version(read, name)
-        return Run(
+        return LakeRun(
             lake=lake,
             id=read["run"],
             as_of=read["as_of"],
             policy=read["policy"],
             lakes=tuple(read["lakes"]),
             marks=tuple(map(_mark, read["evidence"])),
+            until=read["until"],
+            wholeness=tuple(map(_whole, read["wholeness"])),
             verdicts=read["verdicts"],
             differences=read["differences"],
             broken=tuple(read["broken"]),
@@ -346,6 +369,18 @@ def _mark(read: Mapping[str, Any]) -> Mark:
         forks=read["forks"],
         first_fork=read["first_fork"],
         tail=None if tail is None else (tail[0], tail[1]),
+    )
+
+
+def _whole(read: Mapping[str, Any]) -> Wholeness:
+    tail = read["tail"]
+    return Wholeness(
+        **{
+            **read,
+            "tail": None if tail is None else (tail[0], tail[1]),
+            "faults": tuple(read["faults"]),
+            "set_aside": tuple(read["set_aside"]),
+        }
     )
 
 

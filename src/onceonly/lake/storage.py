@@ -4,10 +4,13 @@ Knows file systems, and nothing of what lies in them. Needs nothing of this pack
 Spark's workers can be given it by value.
 """
 
+import errno
+import fcntl
 import os
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
@@ -15,6 +18,11 @@ from uuid import uuid4
 
 from pyarrow import ArrowInvalid, fs
 
+_CONDITIONAL: Final = frozenset({"s3", "gs", "gcs", "abfs", "abfss"})
+"""Schemes of object stores that can put a file only where there is none, or a known one."""
+_ATOMIC_PUTS: Final = frozenset({"s3", "gcs", "abfs"})
+"""Arrow's file systems in which a file is seen as soon as it is whole, and not before."""
+_NO_LINKS: Final = frozenset({errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.EMLINK})
 _WILD: Final = re.compile(r"([\\{}\[\]*?])")
 
 
@@ -63,6 +71,11 @@ def _arrows_own(url: str) -> tuple[Any, str]:
 def is_local(url: str) -> bool:
     """Whether it is a path of this machine."""
     return "://" not in url
+
+
+def is_here(url: str) -> bool:
+    """Whether it is a path of this machine, also as `file://…`."""
+    return is_local(url) or url.startswith("file:")
 
 
 def local_path(url: str) -> Path | None:
@@ -185,6 +198,12 @@ def replace_bytes(url: str, content: bytes) -> None:
 
     A local file is on the disk when this returns.
     """
+    files, path = opened(url)
+    if files.type_name in _ATOMIC_PUTS:
+        # Whole once it is closed; a temporary file could be another writer's.
+        with files.open_output_stream(path) as sink:
+            sink.write(content)
+        return
     replace(url, [content])
 
 
@@ -210,18 +229,86 @@ def _put_in_place(files: Any, temporary: str, path: str) -> None:
         _sync(path.rpartition("/")[0])
 
 
+class Marked(NamedTuple):
+    """What was in a file at one moment."""
+
+    content: bytes
+    mark: str
+    """Stands for just this content there, for `replace_bytes_if`."""
+
+
 def create_bytes(url: str, content: bytes) -> bool:
     """Put a file where there is none, whole or not at all; False where there is one, which stays.
 
-    A local file is on the disk when this returns.
+    Of writers at the same time exactly one gets True, where `is_exclusive` holds of the storage;
+    elsewhere only one may write at a time. A local file is on the disk when this returns. Of a file
+    in an object store whose answer got lost, its own writer may be told False: look what is there.
     """
     files, path = opened(url)
     if isinstance(files, fs.LocalFileSystem):
         return _create_local(path, content)
+    store, key = _conditional(url, files)
+    if store is not None:
+        return _put(store, key, content, "create")
     if files.get_file_info(path).type != fs.FileType.NotFound:
         return False
     replace_bytes(url, content)
     return True
+
+
+def read_marked(url: str) -> Marked | None:
+    """What is in a file and its mark; None where there is no file."""
+    files, _ = opened(url)
+    store, key = (None, "") if is_local(url) else _conditional(url, files)
+    if store is None:
+        content = read_bytes(url)
+        return None if content is None else Marked(content, sha256(content).hexdigest())
+    try:
+        found = store.get(key)
+    except FileNotFoundError:
+        return None
+    return Marked(bytes(found.bytes()), found.meta["e_tag"])
+
+
+def replace_bytes_if(url: str, content: bytes, mark: str) -> bool:
+    """Put a file in the place of the one that `read_marked` gave that mark; False where another is.
+
+    Of writers at the same time exactly one gets True, where `is_exclusive` holds of the storage.
+    """
+    files, path = opened(url)
+    store, key = (None, "") if is_local(url) else _conditional(url, files)
+    if store is not None:
+        return _put(store, key, content, {"e_tag": mark})
+    with _alone_in(path.rpartition("/")[0], files):
+        found = read_marked(url)
+        if found is None or found.mark != mark:
+            return False
+        replace_bytes(url, content)
+    return True
+
+
+def is_exclusive(folder: str) -> bool:
+    """Whether `create_bytes` and `replace_bytes_if` let one of many writers through there.
+
+    Of an object store this is tried out, since some that speak the protocol ignore the condition;
+    it leaves nothing behind. False too where `obstore` is not installed.
+    """
+    files, _ = opened(folder)
+    if isinstance(files, fs.LocalFileSystem):
+        return True
+    if _conditional(folder, files)[0] is None:
+        return False
+    trial = f"{folder}/.trial-{uuid4().hex}"
+    try:
+        is_new, is_refused = create_bytes(trial, b"1"), not create_bytes(trial, b"2")
+        found = read_marked(trial)
+        if found is None or not (is_new and is_refused and found.content == b"1"):
+            return False
+        is_replaced = replace_bytes_if(trial, b"3", found.mark)
+        return is_replaced and not replace_bytes_if(trial, b"4", found.mark)
+    finally:
+        with suppress(OSError):
+            remove(trial)
 
 
 def _create_local(path: str, content: bytes) -> bool:
@@ -246,6 +333,59 @@ def _link(temporary: str, path: str) -> bool:
         os.link(temporary, path)
     except FileExistsError:
         return False
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        # A mounted share without links: whoever writes there holds the lock of the lake.
+        if os.path.lexists(path):
+            return False
+        os.rename(temporary, path)  # noqa: PTH104 - because of bytes that are no text
+    return True
+
+
+@contextmanager
+def _alone_in(folder: str, files: Any) -> Iterator[None]:
+    """Hold the lock of a folder of this machine; of others there is none."""
+    if not isinstance(files, fs.LocalFileSystem):
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _conditional(url: str, files: Any) -> tuple[Any, str]:
+    """A client that can put on a condition, and the key in its bucket; None where there is none."""
+    scheme, _, place = url.partition("://")
+    if scheme not in _CONDITIONAL:
+        return None, ""
+    try:
+        from obstore import store  # noqa: PLC0415 - because whoever has no such lake needs it not
+    except ImportError:
+        return None, ""
+    bucket, _, key = place.partition("/")
+    told = {} if getattr(files, "region", None) is None else {"region": files.region}
+    name = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL", "")
+    if scheme == "s3" and name:
+        told["endpoint"] = name
+    options = {"allow_http": name.startswith("http://")}
+    return store.from_url(f"{scheme}://{bucket}", client_options=options, **told), key
+
+
+def _put(store: Any, key: str, content: bytes, mode: Any) -> bool:
+    from obstore import exceptions  # noqa: PLC0415 - because `_conditional` found it
+
+    try:
+        store.put(key, content, mode=mode, use_multipart=False)
+    except (FileExistsError, exceptions.AlreadyExistsError, exceptions.PreconditionError):
+        return False
+    except (FileNotFoundError, exceptions.NotFoundError):
+        if mode == "create":
+            raise
+        return False
     return True
 
 
@@ -265,6 +405,13 @@ def keep(folders: Iterable[str]) -> None:
         product = Path(path).parent
         _sync(str(product))
         _sync(str(product.parent))
+
+
+def keep_names(folder: str) -> None:
+    """Put the names of all that is in a folder on the disk; where it is local."""
+    files, path = opened(folder)
+    if isinstance(files, fs.LocalFileSystem):
+        _sync(path)
 
 
 def _sync(path: str) -> None:

@@ -61,7 +61,8 @@ def at_once(spark: SparkSession, lakes: list[str], as_of: int) -> DataFrame:
     held = runner.holdings(spark, lakes)
     coverage = model.merge_coverage(held.read("coverage"))
     lives = model.partial(held.read("journal"))
-    return verdicts.verdict(lives, coverage, as_of=as_of, policy=POLICY)
+    judged = verdicts.verdict(lives, coverage, as_of=as_of, policy=POLICY)
+    return model.with_terms(judged, model.terms(held.read("journal")))
 
 
 def is_equal(spark: SparkSession, lakes: list[str], as_of: int) -> bool:
@@ -79,7 +80,8 @@ def test_gold_is_what_all_rows_give_whatever_came_when(spark: SparkSession, tmp_
     bounds = [0, *sorted(chance.sample(range(1, rows), 5)), rows]
     parts = list(pairwise(bounds))
     chance.shuffle(parts)
-    instants = [DAWN + DAY, DAWN + 2 * DAY, MUCH_LATER, DAWN + 4 * DAY]
+    last = max(row.at for row in (*there.sender.records, *there.receiver.records))
+    instants = [last, last + 60 * SECOND, MUCH_LATER, last + 400 * SECOND]
     for number, (low, high) in enumerate(parts):
         publish(tmp_path, there.sender, first=low + 1, last=high)
         if number == 2:
@@ -134,18 +136,25 @@ def test_rows_that_do_not_count_any_more_leave_gold(spark: SparkSession, tmp_pat
     assert open_case(spark, [lake], MUCH_LATER, POLICY).judged.count() > 0
 
 
-def test_another_party_s_journal_makes_all_days_judged_again(spark: SparkSession, tmp_path: Path):
-    """Whose journals are there decides what the absence of a row proves."""
+def test_another_party_s_journal_makes_its_days_judged_again(spark: SparkSession, tmp_path: Path):
+    """Whose journals are there decides what the absence of a row proves; others' days are left."""
     there, _ = exchanges(7)
-    lake = str(tmp_path)
-    publish(tmp_path, there.sender)
+    lake, other = str(tmp_path), two_parties(("urn:other:1", "urn:other:2"))[0]
+    other.now = DAWN + 9 * DAY
+    other.submit("other@example")
+    other.send("other@example")
+    for ledger in (there.sender, other.sender, other.receiver):
+        publish(tmp_path, ledger)
     jobs.ingest(lake)
     assert is_equal(spark, [lake], MUCH_LATER)
+    first = days.load(days.place([lake])).days
     publish(tmp_path, there.receiver, last=1)
     jobs.ingest(lake)
     assert is_equal(spark, [lake], MUCH_LATER)
+    last = days.load(days.place([lake])).days
+    assert [name for name in first if last[name] == first[name]] == ["2025-10-18"]
     kept = open_case(spark, [lake], MUCH_LATER, POLICY).judged
-    assert kept.where("is_two_sided").count() > 0
+    assert kept.where("is_two_sided").count() > 1
 
 
 def test_gold_of_another_version_is_made_again(spark: SparkSession, tmp_path: Path):

@@ -47,7 +47,12 @@ def test_a_small_ingest_leaves_few_files_and_lists_a_folder_once(
         asked.append(url)
         return each(url)
 
+    def forbidden(url: str) -> list[Listed]:
+        assert "/journal/" not in url, "a journal is listed once, and not as a whole"
+        return list(each(url))
+
     monkeypatch.setattr(storage, "each_listed", note)
+    monkeypatch.setattr(storage, "listed", forbidden)
     monkeypatch.setattr(manifest, "ENTRIES_MAX", 4)
     lake, whole = tmp_path / "lake", tmp_path / "whole"
     ledger = healthy(seed=31, messages=16)[0].sender

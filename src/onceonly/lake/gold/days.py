@@ -21,7 +21,7 @@ from onceonly.lake.storage import lake_url
 from onceonly.lake.verdicts import Policy
 
 FOLDER: Final = "gold"
-LIVES, INDEX, STAGING = "lives", "index", "staging"
+LIVES, INDEX, TERMS, STAGING = "lives", "index", "terms", "staging"
 _VERSION: Final = 1
 _FILE: Final = "gold.json"
 
@@ -36,7 +36,7 @@ class Day(NamedTuple):
     """Relative to gold's own folder."""
     lives: int
     basis: str
-    """Mark of all that the verdicts depend on beside the lives and the instant of judgement."""
+    """Mark of the rules and the policy by which it was judged."""
     turned_at: int
     """The last turn (`verdicts.turns`) before the judgement, microseconds UTC."""
     turns_at: int
@@ -66,8 +66,12 @@ class Gold:
     days: Mapping[str, Day] = field(default_factory=dict)
     """By UTC day, as in `2026-11-25`."""
     index: tuple[str, ...] = ()
+    terms: tuple[str, ...] = ()
+    """Folders of what the numbers of terms stand for (`model.terms`)."""
     policy: Policy = field(default_factory=Policy)
     """By which it was judged last."""
+    witnesses: Mapping[str, str] = field(default_factory=dict)
+    """Whose journal told the deeds of each party then (`verdicts.witnesses`)."""
     retired: tuple[Retired, ...] = ()
 
     @property
@@ -90,9 +94,15 @@ class Gold:
         gone = tuple(Retired(one, now) for one in instead_of)
         return replace(self, index=(*kept, folder), retired=(*self.retired, *gone))
 
+    def with_terms(self, folder: str, instead_of: Sequence[str], now: int) -> "Gold":
+        """With one more folder of terms; those that it replaces retire."""
+        kept = tuple(one for one in self.terms if one not in instead_of)
+        gone = tuple(Retired(one, now) for one in instead_of)
+        return replace(self, terms=(*kept, folder), retired=(*self.retired, *gone))
+
     def all_retired(self, now: int) -> "Gold":
         """Nothing, but for what readers may still hold."""
-        gone = (Retired(one, now) for one in (*self.folders, *self.index))
+        gone = (Retired(one, now) for one in (*self.folders, *self.index, *self.terms))
         return Gold(retired=(*self.retired, *gone))
 
 
@@ -132,7 +142,9 @@ def publish(where: str, gold: Gold) -> None:
         "included": gold.included,
         "days": gold.days,
         "index": gold.index,
+        "terms": gold.terms,
         "policy": gold.policy,
+        "witnesses": gold.witnesses,
         "retired": gold.retired,
     }
     storage.replace_bytes(f"{where}/{_FILE}", json.dumps(said, indent=1).encode())
@@ -146,7 +158,9 @@ def _parsed(read: dict[str, Any]) -> Gold:
         included={name: Included(*one) for name, one in read["included"].items()},
         days={name: Day(*one) for name, one in read["days"].items()},
         index=tuple(read["index"]),
+        terms=tuple(read["terms"]),
         policy=Policy(*read["policy"]),
+        witnesses=read["witnesses"],
         retired=tuple(Retired(*one) for one in read["retired"]),
     )
 
@@ -162,9 +176,9 @@ def sweep(where: str, gold: Gold, before: int) -> Gold:
     for one in gone:
         storage.remove(f"{where}/{one.folder}")
     kept = replace(gold, retired=tuple(one for one in gold.retired if one.retired_at >= before))
-    named = [*kept.folders, *kept.index, *(one.folder for one in kept.retired)]
+    named = [*kept.folders, *kept.index, *kept.terms, *(one.folder for one in kept.retired)]
     in_use = {"/".join(one.split("/")[:2]) for one in named}
-    for product in (LIVES, INDEX, STAGING):
+    for product in (LIVES, INDEX, TERMS, STAGING):
         for entry in storage.entries(f"{where}/{product}"):
             name = f"{product}/{entry.name}"
             written_at = entry.modified_at or storage.newest(f"{where}/{name}")

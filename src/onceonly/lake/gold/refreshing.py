@@ -21,12 +21,12 @@ from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's wo
 from onceonly.lake import activity, lease, model, runner, storage, verdicts
 from onceonly.lake.compaction import KEEP_S
 from onceonly.lake.gold import days, placing
-from onceonly.lake.gold.days import BY_DAY, INDEX, LIVES, STAGING, Day, Gold, Included
+from onceonly.lake.gold.days import BY_DAY, INDEX, LIVES, STAGING, TERMS, Day, Gold, Included
 from onceonly.lake.runner import Holdings
 from onceonly.lake.verdicts import Policy
 
-INDEX_FOLDERS_MAX: Final = 16
-"""This many folders of the index are written as one."""
+FOLDERS_MAX: Final = 16
+"""More folders than these, of the index or of terms, are written as one."""
 
 _END_OF_TIME: Final = 2**62
 
@@ -58,10 +58,8 @@ class Refresh(NamedTuple):
 
     @property
     def basis(self) -> str:
-        """Mark of what verdicts depend on beside lives and the instant of judgement."""
-        known = verdicts.witnesses(self.coverage).collect()
-        told = sorted((row["holder"], row["journal"]) for row in known)
-        return sha256(repr([RULES_MARK, self.policy, told]).encode()).hexdigest()[:12]
+        """Mark of the rules and the policy."""
+        return sha256(repr([RULES_MARK, self.policy]).encode()).hexdigest()[:12]
 
 
 @contextmanager
@@ -92,13 +90,18 @@ def refresh(asked: Refresh) -> DataFrame:
     if known.folds != FOLDS_MARK or _is_behind(known.included, included):
         known = known.all_retired(now)
     before = known
-    known = replace(known, folds=FOLDS_MARK, policy=asked.policy)
-    basis = asked.basis
+    witnesses = {
+        row["holder"]: row["journal"] for row in verdicts.witnesses(asked.coverage).collect()
+    }
+    stale = _stale(asked, known, witnesses)
     if known.included != included:
-        known = _fold(asked, known, basis, now)
-        known = replace(known, included=included)
-    else:
-        known = _judge_again(asked, known, basis, now)
+        known = _fold(asked, known, stale, now)
+    elif stale:
+        folder = _write(asked, known, _old(asked, known, stale))
+        known = known.with_days(_days(asked, folder), now)
+    known = replace(
+        known, folds=FOLDS_MARK, included=included, policy=asked.policy, witnesses=witnesses
+    )
     if known != before:
         kept = days.sweep(asked.where, known, now - int(KEEP_S * 1_000_000))
         days.publish(asked.where, kept)
@@ -134,17 +137,38 @@ def _is_behind(known: Mapping[str, Included], now: Mapping[str, Included]) -> bo
     )
 
 
-def _fold(asked: Refresh, known: Gold, basis: str, now: int) -> Gold:
+PARTIES_MAX: Final = 1_000
+"""If the journals of more parties than these came or went, every day is judged again."""
+
+
+def _stale(asked: Refresh, known: Gold, witnesses: Mapping[str, str]) -> set[str]:
+    """Days whose verdicts may not hold any more: time, rules, or whose journals are there."""
+    basis = asked.basis
+    stale = {name for name, day in known.days.items() if not day.holds(asked.as_of, basis)}
+    parties = known.witnesses.keys() | witnesses.keys()
+    moved = [one for one in parties if known.witnesses.get(one) != witnesses.get(one)]
+    if len(moved) > PARTIES_MAX:
+        return set(known.days)
+    if moved and stale < known.days.keys():
+        lives = _read(asked.spark, asked.where, known.folders)
+        theirs = lives.where(F.col("from_party").isin(moved) | F.col("to_party").isin(moved))
+        stale |= {str(row[BY_DAY]) for row in theirs.select(BY_DAY).distinct().collect()}
+    return stale
+
+
+def _fold(asked: Refresh, known: Gold, stale: set[str], now: int) -> Gold:
     """With the rows of new batches in the days that they touch."""
-    fresh = model.partial(asked.held.after(_last_batches(asked, known)))
+    rows = asked.held.after(_last_batches(asked, known))
+    fresh = model.partial(rows)
+    known = _with_terms(asked, known, model.terms(rows), now)
     today = dt.datetime.fromtimestamp(now / 1_000_000, dt.UTC).date()
     if not known.days:
         by_first = placing.day_of(F.col("first_at"), today)
-        folder = _write(asked, fresh.withColumn(BY_DAY, by_first))
-        folder = _mended(asked, folder)
+        folder = _write(asked, known, fresh.withColumn(BY_DAY, by_first))
+        folder = _mended(asked, known, folder)
         written = _read(asked.spark, asked.where, [folder])
         _write_index(asked, index := days.fresh(INDEX), _index_of(written))
-        return known.with_days(_days(asked, folder, basis), now).with_index(index, (), now)
+        return known.with_days(_days(asked, folder), now).with_index(index, (), now)
     staged = days.fresh(STAGING)
     at = f"{asked.where}/{staged}"
     runner.write(fresh.withColumn(placing.HASH, placing.key_hash()), at)
@@ -152,17 +176,16 @@ def _fold(asked: Refresh, known: Gold, basis: str, now: int) -> Gold:
     told = runner.folders_of(asked.spark, placing.INDEX, _paths(asked, known.index))
     places = placing.placed(new.select(placing.HASH, "first_at"), told, today).persist()
     touched = {str(row[BY_DAY]) for row in places.select(BY_DAY).distinct().collect()}
-    stale = {name for name, day in known.days.items() if not day.holds(asked.as_of, basis)}
     moved = new.join(places.select(placing.HASH, BY_DAY), placing.HASH).drop(placing.HASH)
     there = _old(asked, known, touched & known.days.keys())
     merged = model.merge(there.unionByName(moved), F.min(BY_DAY).alias(BY_DAY))
     rest = _old(asked, known, stale - touched)
-    folder = _write(asked, merged.unionByName(rest))
+    folder = _write(asked, known, merged.unionByName(rest))
     index = days.fresh(INDEX)
     _write_index(asked, index, places.where("is_new").select(placing.HASH, BY_DAY))
     places.unpersist()
     storage.remove(at)
-    known = known.with_days(_days(asked, folder, basis), now).with_index(index, (), now)
+    known = known.with_days(_days(asked, folder), now).with_index(index, (), now)
     return _with_short_index(asked, known, now)
 
 
@@ -176,25 +199,16 @@ def _last_batches(asked: Refresh, known: Gold) -> dict[str, int]:
     }
 
 
-def _judge_again(asked: Refresh, known: Gold, basis: str, now: int) -> Gold:
-    stale = {name for name, day in known.days.items() if not day.holds(asked.as_of, basis)}
-    if not stale:
-        return known
-    folder = _write(asked, _old(asked, known, stale))
-    return known.with_days(_days(asked, folder, basis), now)
-
-
 def _old(asked: Refresh, known: Gold, names: Collection[str]) -> DataFrame:
     """The lives of these days as they are kept, without their verdicts."""
     found = _read(asked.spark, asked.where, [known.days[name].folder for name in sorted(names)])
     return found.select(*runner.LIFECYCLE.names, BY_DAY)
 
 
-def _write(asked: Refresh, placed: DataFrame) -> str:
+def _write(asked: Refresh, known: Gold, placed: DataFrame) -> str:
     """Judge lives and write them by day; returns the folder that holds the days' folders."""
-    judged = verdicts.verdict(
-        placed, asked.coverage, as_of=asked.as_of, policy=asked.policy
-    ).withColumn("day", F.col(BY_DAY))
+    judged = verdicts.verdict(placed, asked.coverage, as_of=asked.as_of, policy=asked.policy)
+    judged = model.with_terms(judged, _terms(asked, known)).withColumn("day", F.col(BY_DAY))
     folder = days.fresh(LIVES)
     place = f"{asked.where}/{folder}"
     runner.write_by(judged.hint("rebalance", F.col("day")), place, "day")
@@ -202,7 +216,7 @@ def _write(asked: Refresh, placed: DataFrame) -> str:
     return folder
 
 
-def _mended(asked: Refresh, folder: str) -> str:
+def _mended(asked: Refresh, known: Gold, folder: str) -> str:
     """The folder, or another one where lives with one hash lay under several days."""
     written = _read(asked.spark, asked.where, [folder])
     told = written.withColumn(placing.HASH, placing.key_hash())
@@ -211,12 +225,12 @@ def _mended(asked: Refresh, folder: str) -> str:
         return folder
     met = told.join(F.broadcast(apart), placing.HASH, "left")
     whole = met.withColumn(BY_DAY, F.coalesce("least", BY_DAY))
-    return _write(asked, whole.select(*runner.LIFECYCLE.names, BY_DAY))
+    return _write(asked, known, whole.select(*runner.LIFECYCLE.names, BY_DAY))
 
 
-def _days(asked: Refresh, folder: str, basis: str) -> dict[str, Day]:
+def _days(asked: Refresh, folder: str) -> dict[str, Day]:
     """The days that were written into a folder, by what Parquet has of a few columns."""
-    turns = verdicts.turns(asked.policy)
+    turns, basis = verdicts.turns(asked.policy), asked.basis
     at = F.lit(asked.as_of)
     # As instants in an array: `least` and `greatest` would need a case for each that is none.
     each = _read(asked.spark, asked.where, [folder]).select(BY_DAY, F.array(*turns).alias("turns"))
@@ -241,8 +255,23 @@ def _index_of(lives: DataFrame) -> DataFrame:
     return lives.select(placing.key_hash().alias(placing.HASH), BY_DAY).distinct()
 
 
+def _terms(asked: Refresh, known: Gold) -> DataFrame:
+    return runner.folders_of(asked.spark, runner.TERMS, _paths(asked, known.terms))
+
+
+def _with_terms(asked: Refresh, known: Gold, terms: DataFrame, now: int) -> Gold:
+    """With the terms of new rows, and those of before if they are in too many folders."""
+    old = known.terms if len(known.terms) >= FOLDERS_MAX else ()
+    if old:
+        terms = terms.unionByName(_terms(asked, known)).distinct()
+    folder = days.fresh(TERMS)
+    runner.write(terms.coalesce(1), f"{asked.where}/{folder}")
+    storage.keep([f"{asked.where}/{folder}"])
+    return known.with_terms(folder, old, now)
+
+
 def _with_short_index(asked: Refresh, known: Gold, now: int) -> Gold:
-    if len(known.index) <= INDEX_FOLDERS_MAX:
+    if len(known.index) <= FOLDERS_MAX:
         return known
     whole = runner.folders_of(asked.spark, placing.INDEX, _paths(asked, known.index))
     _write_index(asked, folder := days.fresh(INDEX), whole)

@@ -369,18 +369,15 @@ def _rows(spark: SparkSession, before: KnownSegments, change: Change) -> DataFra
     return stay.unionByName(_read(spark, fresh)) if fresh else stay
 
 
-_UNCHECKED: Final = {
-    "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
-    "fs.file.impl.disable.cache": "true",
-}
-"""Segments are read without the `.crc` files that Hadoop's copies leave beside them: those may be
-of other bytes, and whether a segment is whole its own hashes have told already."""
-
-
 def _read(spark: SparkSession, places: Sequence[str]) -> DataFrame:
-    """The rows of segments that were looked at."""
+    """The rows of segments that were looked at.
+
+    Without the `.crc` files that Hadoop's copies leave beside them: those may be of other bytes,
+    and whether a segment is whole its own hashes have told already.
+    """
+    options = runner.unchecked(places[0]) if all(map(storage.is_here, places)) else {}
     paths = map(storage.literal, places)
-    return spark.read.schema(schemas.JOURNAL).options(**_UNCHECKED).parquet(*paths)
+    return spark.read.schema(schemas.JOURNAL).options(**options).parquet(*paths)
 
 
 def _unseen(rows: DataFrame, published: DataFrame, ranges: Sequence[Range]) -> DataFrame:

@@ -96,7 +96,7 @@ def _laid(before: KnownSegments, found: Sequence[Look], aside: Distrusted | None
             looks.append(one)
     together = {**before.looks, **{one.segment: one for one in looks}}
     there = {name: one for name, one in together.items() if one.fault != GONE}
-    set_aside = {name: one for name, one in there.items() if one.mark in marks}
+    set_aside = {name: one for name, one in there.items() if marks and one.mark in marks}
     apart |= {name: _apart(one, _SET_ASIDE) for name, one in set_aside.items()}
     now = seams.fit(one for name, one in there.items() if name not in set_aside)
     apart |= {name: _apart(one, one.fault or "") for name, one in now.contradicted.items()}

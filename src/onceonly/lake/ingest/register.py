@@ -11,6 +11,7 @@ what was seen there (`unseen`): of each segment that keeps 16 bytes.
 """
 
 import re
+import secrets
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -224,8 +225,8 @@ def unlike(held: KnownSegments, prefix: str, files: Sequence[Listed]) -> list[Li
 
 
 _LISTED_AT_ONCE: Final = 1 << 16
-_KEY: Final = "onceonly's lakes"
-"""Of sixteen characters, as pandas wants it."""
+_KEY: Final = secrets.token_hex(8)
+"""So that nobody can name a file that is taken for another one."""
 
 
 def _in_parts(listed: Iterable[Listed]) -> Iterator[list[Listed]]:

@@ -1,7 +1,7 @@
 """Opens and judges the evidence of some lakes; reconciliation and report begin with it."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.journal.segment import party_folder
-from onceonly.lake import activity, invariants, model, runner, verdicts, wholeness
+from onceonly.lake import activity, invariants, model, runner, storage, verdicts, wholeness
 from onceonly.lake.catalogue import HOUR_US, Evidence
 from onceonly.lake.gold import refreshing
 from onceonly.lake.gold.refreshing import Refresh
@@ -17,7 +17,7 @@ from onceonly.lake.page.findings import CHAIN, PAIRS_LISTED, InvariantResult, Ju
 from onceonly.lake.reports import reconciliation
 from onceonly.lake.reports.budgets import Terms
 from onceonly.lake.reports.sla import SlaTarget
-from onceonly.lake.runs import Mark
+from onceonly.lake.runs import LakeRun, Mark
 from onceonly.lake.verdicts import Policy, Verdict
 from onceonly.lake.wholeness import Wholeness
 
@@ -41,6 +41,8 @@ class JudgedCase(NamedTuple):
     """What the scorecard is kept against."""
     marks: Sequence[Mark] = ()
     """How far each journal went."""
+    until: int | None = None
+    """Rows that are later than this do not count, in microseconds UTC; None: every row does."""
 
     def evidence(self, width_us: int = HOUR_US) -> Evidence:
         """What tables with bins of that width are made of."""
@@ -63,31 +65,78 @@ class JudgedCase(NamedTuple):
 
 
 def open_case(
-    spark: SparkSession, lakes: Sequence[str], as_of: int | None, policy: Policy
+    spark: SparkSession,
+    lakes: Sequence[str],
+    as_of: int | None,
+    policy: Policy,
+    evidence: LakeRun | None = None,
 ) -> JudgedCase:
     """What the lakes hold, judged at `as_of`; None is now, or the last row of a drill.
 
-    Rows that are later than a given `as_of` do not count; without one every row does.
+    Rows that are later than a given `as_of` do not count; without one every row does. Of the
+    `evidence` of a former run only its rows count, and it is judged at its instant where none is
+    given. Raises `LocalError` (EvidenceGone) where not all of them are there any more.
     """
     with activity.step(spark, "evidence"), refreshing.turn(lakes) as is_mine:
         held = runner.holdings(spark, lakes)
+        until, marks = as_of, held.marks()
+        if evidence is not None:
+            marks = [one._replace(lake=place) for one, place in _places(evidence, lakes)]
+            held = held.as_found(marks)
+            if as_of is None:
+                as_of, until = evidence.as_of, evidence.until
         coverage = model.merge_coverage(held.read("coverage")).persist()
         if as_of is None:
             as_of = max(time.time_ns() // 1_000, _end_of_drills(coverage))
-        elif _last_at(coverage) > as_of:
-            held = held.cut(as_of)
+        if until is not None and _last_at(coverage) > until:
+            held = held.cut(until)
             coverage.unpersist()
             coverage = model.merge_coverage(held.read("coverage")).persist()
         journal = held.read("journal")
         # Gold has every row, and is of no use where some do not count.
-        if is_mine and held.is_one_copy and held.until is None:
+        if is_mine and held.is_one_copy and not held.is_cut:
             judged = refreshing.refresh(Refresh(spark, lakes, held, coverage, as_of, policy))
         else:
             lives = model.partial(journal)
-            judged = verdicts.verdict(lives, coverage, as_of=as_of, policy=policy).persist()
-        judged = model.with_terms(judged, model.terms(journal).persist())
-        whole, marks = held.wholeness(), held.marks()
-        return JudgedCase(journal, coverage, judged, as_of, policy, whole, marks=marks)
+            judged = verdicts.verdict(lives, coverage, as_of=as_of, policy=policy)
+            judged = model.with_terms(judged, model.terms(journal)).persist()
+        whole: Sequence[Wholeness]
+        if evidence is None:
+            whole = held.wholeness()
+        elif until == evidence.until:
+            whole = evidence.wholeness
+        else:
+            whole = _as_told(held.wholeness(), evidence)
+        return JudgedCase(journal, coverage, judged, as_of, policy, whole, marks=marks, until=until)
+
+
+def rules_of(policy: Policy | None, evidence: LakeRun | None) -> Policy:
+    """The rules to judge by: those that are given, those of the run, or the usual ones."""
+    if policy is not None:
+        return policy
+    return Policy() if evidence is None else Policy(**evidence.policy)  # type: ignore[arg-type]  # because JSON tells no types
+
+
+def _places(evidence: LakeRun, lakes: Sequence[str]) -> Iterator[tuple[Mark, str]]:
+    """Each mark, and the lake that it is of: by its name, or by its place where lakes moved."""
+    given = [storage.lake_url(lake) for lake in lakes]
+    is_moved = not set(evidence.lakes) <= set(given) and len(evidence.lakes) == len(given)
+    now = dict(zip(evidence.lakes, given, strict=True)) if is_moved else {}
+    return ((mark, now.get(mark.lake, mark.lake)) for mark in evidence.marks if mark.rows)
+
+
+def _as_told(whole: Sequence[Wholeness], evidence: LakeRun) -> list[Wholeness]:
+    """The journals at another instant than the run's, with the segments that were apart then."""
+    told = {one.folder: one for one in evidence.wholeness}
+    return [
+        one._replace(
+            quarantined=told[one.folder].quarantined,
+            faults=told[one.folder].faults,
+            set_aside=told[one.folder].set_aside,
+        )
+        for one in whole
+        if one.folder in told
+    ]
 
 
 def _end_of_drills(coverage: DataFrame) -> int:

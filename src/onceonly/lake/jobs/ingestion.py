@@ -99,7 +99,8 @@ def ingest(
     goes `into` a lake, by default into the source itself; nothing else in a source is touched.
     `trigger` is `available-now`, or an interval such as `30s`, which runs until interrupted: then
     a source that cannot be reached for a while is tried again. `tell` gets a line for every segment
-    that is quarantined, when it is, and for everything that is to be tried again.
+    that is quarantined, when it is, for everything that is to be tried again, and at the start for
+    a lake elsewhere: what keeps two ingests apart there.
     A source or a party that fails does not keep others from being taken in.
     Raises `LocalError`: NoLake, NoSource, LakeBusy, BadTrigger, NoJava; IngestFailed, Restless or
     Disturbed for what the next ingest is to try again.
@@ -115,6 +116,9 @@ def ingest(
         # Before Spark starts: whoever has to wait for another ingest is told at once.
         for lake in lakes:
             leases.enter_context(lease.ingesting(f"{lake}/{INGESTED_FOLDER}"))
+            guard = lease.guard(f"{lake}/{INGESTED_FOLDER}")
+            if guard is not None:
+                tell(guard)
         spark = start(known, master)
         _take_in(spark, ways, every_s, tell)
     _fold_much(spark, lakes, tell)

@@ -11,14 +11,7 @@ from onceonly.lake.formats import TableFormat, Target
 from onceonly.lake.runs import DELTA_FOLDER, TABLES_FOLDER
 from onceonly.message.errors import LocalError
 
-DELTA_LOG: Final = "_delta_log"
-OF_A_TABLE: Final = frozenset({"_SUCCESS", "._SUCCESS.crc", "_temporary"})
-PARTS: Final = ("part-", ".part-")
-
-
-def is_of_a_table(name: str) -> bool:
-    """Whether Spark leaves a file or folder of that name in a table that is plain Parquet."""
-    return name in OF_A_TABLE or name.startswith(PARTS)
+_DELTA_LOG: Final = "_delta_log"
 
 
 def require_own_places(lake: str, names: Sequence[str], target: Target) -> None:
@@ -37,17 +30,17 @@ def require_own_places(lake: str, names: Sequence[str], target: Target) -> None:
 
 def _require_runs(place: str, delta: str) -> None:
     for entry in storage.entries(place):
-        if entry.name == DELTA_LOG:
+        if entry.name == _DELTA_LOG:
             text = f"{place} is a Delta table, whose place is {delta} since runs publish their sets"
             raise LocalError("NotEmpty", f"{text}: move the folder there to keep its history")
-        if not is_of_a_table(entry.name) and not runs.is_of_a_run(entry.name):
+        if not runs.is_of_a_table(entry.name) and not runs.is_of_a_run(entry.name):
             text = f"{place} holds {entry.name}, which no run wrote: move it elsewhere"
             raise LocalError("NotEmpty", text)
 
 
 def _require_delta(place: str) -> None:
     found = [entry.name for entry in storage.entries(place)]
-    if found and DELTA_LOG not in found:
+    if found and _DELTA_LOG not in found:
         text = f"{place} holds {found[0]} and no Delta table: move it elsewhere"
         raise LocalError("NotEmpty", text)
 

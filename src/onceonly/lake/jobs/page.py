@@ -3,8 +3,9 @@
 from pathlib import Path
 from types import MappingProxyType
 
+from onceonly.lake import runs
 from onceonly.lake.jobs import prerequisites
-from onceonly.lake.jobs.case import judge, open_case
+from onceonly.lake.jobs.case import judge, open_case, rules_of
 from onceonly.lake.jobs.findings import find
 from onceonly.lake.jobs.session import Lakes, directories, start
 from onceonly.lake.page.chapters import render
@@ -20,23 +21,27 @@ def report(  # noqa: PLR0913 - because each is one choice of its caller's
     master: str | None = None,
     out: Path,
     as_of: int | None = None,
-    policy: Policy = Policy(),  # noqa: B008 - because a Policy is frozen
+    policy: Policy | None = None,
+    evidence: str | None = None,
     terms: Terms = MappingProxyType({}),
     sla: SlaTarget = SlaTarget(),  # noqa: B008 - because a SlaTarget is frozen
 ) -> Path:
     """Write the HTML report on the lakes to `out` and return its path.
 
     `terms` is what was agreed, by agreement id, and `sla` what was promised beside it: without the
-    terms the page cannot tell whether a budget was kept. Raises `LocalError` (NoLake,
-    NothingIngested, NotMicroseconds, NoJava), `OSError` for an `out` that cannot be written; before
-    Spark starts.
+    terms the page cannot tell whether a budget was kept. `as_of`, `policy` and `evidence` are as
+    for `reconcile`. Raises, before Spark starts, `LocalError` (NoLake, NothingIngested,
+    NotMicroseconds, NoRun, NoJava) and `OSError` for an `out` that cannot be written; then
+    `LocalError` (EvidenceGone).
     """
     lakes = directories(lake)
     prerequisites.require_instant(as_of)
+    former = None if evidence is None else runs.load(lakes[0], evidence)
     prerequisites.require_ingested(lakes)
     prerequisites.require_file(out)
     spark = start(lake, master)
-    case = open_case(spark, lakes, as_of, policy)._replace(terms=terms, sla=sla)
+    case = open_case(spark, lakes, as_of, rules_of(policy, former), former)
+    case = case._replace(terms=terms, sla=sla)
     write_report(find(case, judge(case)), out)
     case.judged.unpersist()
     return out

@@ -10,7 +10,7 @@ from onceonly.lake.catalogue import CatalogueEntry, Evidence
 from onceonly.lake.formats import TableFormat, Target
 from onceonly.lake.jobs.case import JudgedCase
 from onceonly.lake.page.findings import Judged
-from onceonly.lake.runs import Run, Written
+from onceonly.lake.runs import LakeRun, Written
 
 AT_ONCE: Final = 2
 """Tables that are written at the same time: one is planned while the other's rows are made."""
@@ -40,24 +40,27 @@ def _write(table: CatalogueEntry, evidence: Evidence, lake: str, target: Target)
             return Written(table.name, wanted, columns, (folder,))
         place = target.place(runs.delta_folder(table.name), table.name)
         where = place if wanted is TableFormat.ICEBERG else f"{lake}/{place}"
-        runner.write_table(frame, where, wanted)
-        version = runner.version(spark, where, wanted)
+        version = runner.write_table(frame, where, wanted)
         return Written(table.name, wanted, columns, place=place, version=version)
 
 
-def publish(case: JudgedCase, judged: Judged, lakes: Sequence[str], tables: list[Written]) -> Run:
+def publish(
+    case: JudgedCase, judged: Judged, lakes: Sequence[str], tables: list[Written]
+) -> LakeRun:
     """Let these tables be the lake's from now on; then remove what no reader holds any more.
 
     The caller holds `lease.tabling` of the first lake.
     """
     urls = tuple(map(storage.lake_url, lakes))
-    run = Run(
+    run = LakeRun(
         lake=urls[0],
         id=runs.fresh_id(),
         as_of=case.as_of,
         policy=case.policy._asdict(),
         lakes=urls,
         marks=tuple(case.marks),
+        until=case.until,
+        wholeness=tuple(case.wholeness),
         verdicts=judged.verdicts,
         differences=judged.differences,
         broken=tuple(line.name for line in judged.broken),

@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from onceonly.lake import runner
 from onceonly.lake import runs as sets
-from onceonly.lake.runs import Run
+from onceonly.lake.runs import LakeRun
 from onceonly.lake.schemas import KEY
 from onceonly.lake.tables import delivery_ledger
 
@@ -16,7 +16,7 @@ VERDICT_COLUMNS: Final = (*KEY, *delivery_ledger.VERDICT)
 LEDGER: Final = delivery_ledger.DEFINITION.name
 
 
-def run(lake: str, run_id: str | None = None) -> Run:
+def run(lake: str, run_id: str | None = None) -> LakeRun:
     """The run whose tables count now, or the one of that id.
 
     Raises `LocalError`: NoRun where there is none; NewerLake, BadManifest.
@@ -24,7 +24,7 @@ def run(lake: str, run_id: str | None = None) -> Run:
     return sets.find(lake, run_id)
 
 
-def runs(lake: str) -> list[Run]:
+def runs(lake: str) -> list[LakeRun]:
     """Every run that the lake knows, the latest first; the tables of old ones may be gone."""
     return sets.listed(lake)
 
@@ -37,7 +37,7 @@ def tables(lake: str, run: str | None = None) -> list[str]:
     return names(sets.find(lake, run))
 
 
-def names(found: Run) -> list[str]:
+def names(found: LakeRun) -> list[str]:
     """Names of the tables that can be read of a run: what it wrote, and `verdicts`."""
     narrow = [VERDICTS] if LEDGER in found.tables and VERDICTS not in found.tables else []
     return sorted([*found.tables, *narrow])

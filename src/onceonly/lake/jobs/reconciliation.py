@@ -11,7 +11,7 @@ from onceonly.lake.catalogue import NAMES
 from onceonly.lake.formats import TableFormat, Target
 from onceonly.lake.jobs import ownership, prerequisites, registration
 from onceonly.lake.jobs.apart import put_apart
-from onceonly.lake.jobs.case import judge, open_case
+from onceonly.lake.jobs.case import judge, open_case, rules_of
 from onceonly.lake.jobs.findings import find
 from onceonly.lake.jobs.page import write_report
 from onceonly.lake.jobs.publication import publish, write_tables
@@ -87,7 +87,8 @@ def reconcile(  # noqa: PLR0913 - because each is one choice of its caller's
     master: str | None = None,
     as_of: int | None = None,
     out: str | None = None,
-    policy: Policy = Policy(),  # noqa: B008 - because a Policy is frozen
+    policy: Policy | None = None,
+    evidence: str | None = None,
     report_to: Path | None = None,
     tables: Sequence[str] | None = (),
     terms: Terms = MappingProxyType({}),
@@ -98,8 +99,10 @@ def reconcile(  # noqa: PLR0913 - because each is one choice of its caller's
     """Judge every message of the lakes and write the delivery ledger.
 
     `as_of` is the instant of judgement in microseconds UTC, by default now, or the last row of
-    a drill, whose clock runs ahead. With `report_to` the HTML report is written there too, from
-    the same judgement.
+    a drill, whose clock runs ahead; rows that are later than a given `as_of` do not count. `policy`
+    has the rules, by default those of `Policy`. `evidence` is the id of a run of the first lake:
+    then the rows that it had count, and no others, and instant and rules are its own where none
+    are given. With `report_to` the HTML report is written there too, from the same judgement.
 
     `tables` names more tables of the `catalogue` to write, None every one; `terms` is what was
     agreed, by agreement id, and `sla` what was promised beside it, for the tables that ask: the
@@ -115,42 +118,47 @@ def reconcile(  # noqa: PLR0913 - because each is one choice of its caller's
     table is asked for; else as a copy.
 
     Raises before anything is written, and all that needs no Spark before that starts: `LocalError`
-    NoLake, NothingIngested, NotMicroseconds, UnknownTable, LakeBusy; BadTarget for an `out` beside
-    a catalog, or a `register` without a run; NotEmpty where others' files or views would be
-    replaced; `OSError` for a place that cannot be written; `LocalError` NoJava, NoTableFormat.
+    NoLake, NothingIngested, NotMicroseconds, UnknownTable, NoRun, LakeBusy; BadTarget for an `out`
+    beside a catalog, or a `register` without a run; NotEmpty where others' files or views would be
+    replaced; `OSError` for a place that cannot be written; `LocalError` NoJava, NoTableFormat, and
+    EvidenceGone where rows of the `evidence` are not there any more.
     """
     lakes = directories(lake)
     wanted = [name for name in (NAMES if tables is None else tables) if name != LEDGER]
     apart = ownership.folder_apart(out, lakes[0]) if lakes else out
     is_alone = apart is not None and not wanted
+    if register is not None:
+        registration.require_name(register)
+        if is_alone:
+            raise LocalError("BadTarget", "a ledger in a folder of its own (--out) is of no run")
     prerequisites.require_instant(as_of)
+    former = None if evidence is None else runs.load(lakes[0], evidence)
+    rules = rules_of(policy, former)
     _require(lakes, apart, wanted, target)
     if report_to is not None:
         prerequisites.require_file(report_to)
-    if is_alone and register is not None:
-        raise LocalError("BadTarget", "a ledger in a folder of its own (--out) is of no run")
     with nullcontext() if is_alone else lease.tabling(lakes[0]):
         spark = start(lake, master, has_catalog=register is not None)
         runner.require(spark, target.table_format)
         if register is not None:
             registration.require_ours(spark, register)
-        case = open_case(spark, lakes, as_of, policy)._replace(terms=terms, sla=sla)
+        case = open_case(spark, lakes, as_of, rules, former)._replace(terms=terms, sla=sla)
         pending = prerequisites.not_ingested(lakes)
         home = storage.lake_url(lakes[0])
-        evidence = case.evidence()
+        told = case.evidence()
         if is_alone:
             ledger = []
             with activity.step(spark, LEDGER):
                 frame = delivery_ledger.table(case.judged, case.journal)
                 put_apart(frame, str(apart), target.table_format)
         else:
-            ledger = write_tables(evidence, [LEDGER], home, target)
+            ledger = write_tables(told, [LEDGER], home, target)
         judged = judge(case)
         if report_to is not None:
             write_report(find(case, judged), report_to)
         summary = ReconcileSummary(judged, str(apart), {}, pending)
         if not is_alone:
-            written = ledger + write_tables(evidence, wanted, home, target)
+            written = ledger + write_tables(told, wanted, home, target)
             run = publish(case, judged, lakes, written)
             places = {name: run.place(name) for name in run.tables}
             found = places.pop(LEDGER)

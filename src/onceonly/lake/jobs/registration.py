@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from onceonly.lake import activity, catalogue, runner
 from onceonly.lake.jobs.reading import LEDGER, VERDICT_COLUMNS, VERDICTS, names, run
-from onceonly.lake.runs import Run
+from onceonly.lake.runs import LakeRun
 from onceonly.lake.tables import delivery_ledger
 from onceonly.lake.tables.definition import Column
 from onceonly.message.errors import LocalError
@@ -35,6 +35,7 @@ def register(
     with it. Raises `LocalError`: NotEmpty, before anything is changed, where another's table or
     view has such a name; BadTarget for a database whose name is no plain word; NoRun, NoTable.
     """
+    require_name(database)
     found = run(lake, run_id)
     made = {name: _select(found, name) for name in names(found)}
     made[RUN] = _told(found)
@@ -51,10 +52,14 @@ def register(
     return {name: f"{database}.{name}" for name in made}
 
 
-def require_ours(spark: SparkSession, database: str) -> None:
-    """Raises `LocalError` where `register` would replace what it did not make."""
+def require_name(database: str) -> None:
+    """Raises `LocalError` (BadTarget) for a database whose name is no plain word."""
     if not _NAME.fullmatch(database):
         raise LocalError("BadTarget", f"{database!r} is no name of a database: a plain word is")
+
+
+def require_ours(spark: SparkSession, database: str) -> None:
+    """Raises `LocalError` where `register` would replace what it did not make."""
     for name in _known(spark, database, _all()):
         shown = spark.sql(f"SHOW TBLPROPERTIES {_full(database, name)}").collect()
         told = {row["key"] for row in shown}
@@ -80,7 +85,7 @@ def _known(spark: SparkSession, database: str, wanted: Iterable[str]) -> list[st
     return [name for name in wanted if name in there]
 
 
-def _select(found: Run, name: str) -> str:
+def _select(found: LakeRun, name: str) -> str:
     if name != VERDICTS or name in found.tables:
         return runner.relation(found, found.table(name))
     ledger = found.table(LEDGER)
@@ -88,13 +93,13 @@ def _select(found: Run, name: str) -> str:
     return runner.relation(found, ledger._replace(columns=narrow))
 
 
-def _told(found: Run) -> str:
+def _told(found: LakeRun) -> str:
     at, published = (f"timestamp_micros({us})" for us in (found.as_of, found.published_at))
     told = f"'{found.id}' AS run, {at} AS as_of, {published} AS published_at"
     return f"SELECT {told}, {found.differences}L AS differences"
 
 
-def _view(full: str, name: str, found: Run, select: str) -> str:
+def _view(full: str, name: str, found: LakeRun, select: str) -> str:
     at = datetime.fromtimestamp(found.as_of / 1e6, UTC).isoformat(timespec="seconds")
     says, columns = _definition(name)
     listed = ", ".join(

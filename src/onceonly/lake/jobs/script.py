@@ -18,6 +18,7 @@ from typing import Any, Final
 from onceonly.lake import formats
 from onceonly.lake.expressions import US_PER_S
 from onceonly.lake.formats import TableFormat
+from onceonly.lake.jobs import spark_settings
 from onceonly.lake.jobs.compaction import compact
 from onceonly.lake.jobs.ingestion import AVAILABLE_NOW, ingest
 from onceonly.lake.jobs.page import report
@@ -45,6 +46,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--lake", action="append", required=True, help="may be given repeatedly")
     parser.add_argument("--into", help="lake that the segments are ingested into")
     parser.add_argument("--master", help="given to Spark as it is")
+    parser.add_argument(
+        "--conf", action="append", default=[], metavar="KEY=VALUE", help="setting of Spark"
+    )
     parser.add_argument("--trigger", default=AVAILABLE_NOW)
     parser.add_argument("--as-of", type=int, help="instant of judgement, microseconds UTC")
     parser.add_argument(
@@ -75,6 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     try:
         with told_why():
+            spark_settings.give(given.conf)
             code, found = _run(given)
     except OnceonlyError as error:
         _tell(str(error))

@@ -27,5 +27,9 @@ def start(lake: Lakes, master: str | None, *, has_catalog: bool = False) -> Spar
     A new one keeps its catalog if `has_catalog`.
     """
     lakes = directories(lake)
+    if SparkSession.getActiveSession() is not None:
+        # It is as it is: no folder has to be listed for it.
+        manifest.shelves(lakes)
+        return runner.session(master, APP_NAME, has_catalog=has_catalog)
     size = manifest.journal_bytes(lakes) if lakes else None
     return runner.session(master, APP_NAME, journal_bytes=size, has_catalog=has_catalog)

@@ -16,7 +16,7 @@ def chapter(definitions: Iterable[Definition]) -> Html:
 def _definition(of: Definition) -> Html:
     number = "" if of.number is None else f"report {of.number}, "
     title = join((tag("b", of.name), f": {number}{of.grain}"))
-    frame = f'spark.read.parquet("LAKE/tables/{of.name}")'
+    frame = f'jobs.table(spark, "LAKE", "{of.name}")'
     heads = [head(word) for word in ("column", "type", "unit", "meaning")]
     columns = [_column(column) for column in of.columns]
     meaning = f"{of.meaning[0].upper()}{of.meaning[1:]}."

@@ -118,8 +118,8 @@ def gravest_first(differences: DataFrame) -> DataFrame:
 def causes(judged: DataFrame) -> DataFrame:
     """Messages that differ, or are not proven, by what they have in common.
 
-    One row per cause, differs and settled_as: `messages`, and `examples`, the first `OF_A_CAUSE`
-    MessageIds. A cause is a class whose standing is alarm or doubt, `CONTENT_UNPROVEN`, or
+    One row per cause, differs and settled_as: `messages`, and `examples`, the first
+    `OF_A_CAUSE` MessageIds. A cause is a class of alarm or doubt, `CONTENT_UNPROVEN` or
     `HEADER_UNPROVEN`; a message may be of several.
     """
     differs = F.col("verdict").isin([verdict.value for verdict in DIFFERENCES])

@@ -115,21 +115,22 @@ def _moves(judged: DataFrame, width_us: int, last: int) -> DataFrame:
             F.max("turn").alias("longest_turn_us"),
         )
     )
-    is_open = F.sum("submitted") > F.sum("settled")
-    spans = (
-        happened.where(F.col("bin") <= F.lit(last))
-        .groupBy(*PAIR)
-        .agg(
-            F.min("bin").alias("first"),
-            F.when(is_open, F.lit(last)).otherwise(F.max("bin")).alias("last"),
-        )
+    # The bins without a move, up to the next one or the last of all.
+    of_pair = Window.partitionBy(*PAIR)
+    is_here = F.col("bin") <= F.lit(last)
+    left = F.when(is_here, F.col("submitted") - F.col("settled"))
+    following = F.lead("bin").over(of_pair.orderBy("bin"))
+    until = (
+        F.when(is_here & (following <= F.lit(last)), following - F.lit(width_us))
+        .when(is_here & (F.sum(left).over(of_pair) > F.lit(0)), F.lit(last))
+        .otherwise(F.col("bin"))
     )
-    steps = F.sequence("first", "last", F.lit(width_us).cast("bigint"))
-    bins = spans.select(*PAIR, F.explode(steps).alias("bin"))
-    kept = [F.coalesce(name, zero).alias(name) for name in _COUNTS]
-    return bins.join(happened, [*PAIR, "bin"], "full").select(
-        *PAIR, "bin", *kept, "earliest", "longest_turn_us"
-    )
+    bins = F.sequence("bin", "until", F.lit(width_us).cast("bigint"))
+    is_move = F.col("at") == F.col("bin")
+    counted = [F.when(is_move, F.col(name)).otherwise(zero).alias(name) for name in _COUNTS]
+    told = [F.when(is_move, F.col(name)).alias(name) for name in ("earliest", "longest_turn_us")]
+    dense = happened.withColumn("until", until).withColumn("at", F.explode(bins))
+    return dense.select(*PAIR, F.col("at").alias("bin"), *counted, *told)
 
 
 def _with_suspensions(bins: DataFrame, journal: DataFrame, as_of: int) -> DataFrame:

@@ -57,7 +57,8 @@ def table(judged: DataFrame, *, as_of: int, terms: Terms) -> DataFrame:
     keeps = {name: one.persist_duration_s * US_PER_S for name, one in terms.items()}
     margins = {name: 2 * one.msh_time_accuracy_s * US_PER_S for name, one in terms.items()}
     lives = judged.withColumns({"keep": by_agreement(keeps), "margin": by_agreement(margins)})
-    kept = _sent(lives).unionByName(_received(lives))
+    # Both roles in one look at the lives.
+    kept = lives.select(F.inline(F.array_compact(F.array(_sent(), _received()))))
     may_go = F.col("is_settled") & (F.col("kept_until") < F.lit(as_of))
     return (
         kept.withColumn("age_bucket", age_class(F.lit(as_of) - F.col("since")))
@@ -72,43 +73,40 @@ def table(judged: DataFrame, *, as_of: int, terms: Terms) -> DataFrame:
     )
 
 
-def _kept(role: str, party: str, since: str, state: Column, **more: Column) -> list[Column]:
+def _kept(role: str, party: str, since: str, state: Column, **more: Column) -> Column:
     columns = {"party": F.col(party), "role": F.lit(role), "since": F.col(since), "state": state}
-    return [value.alias(name) for name, value in {**columns, **more}.items()]
+    kept = F.struct(*[value.alias(name) for name, value in {**columns, **more}.items()])
+    return F.when(is_there(since), kept)
 
 
-def _sent(lives: DataFrame) -> DataFrame:
+def _sent() -> Column:
     state = (
         F.when(is_given_up(), F.lit("in doubt"))
         .when(is_settled(), F.lit("settled"))
         .when(is_there("first_sent_at"), F.lit("sending"))
         .otherwise(F.lit("queued"))
     )
-    return lives.where(is_there("submitted_at")).select(
-        *_kept(
-            "sender",
-            "from_party",
-            "submitted_at",
-            state,
-            bytes=F.col("sent_bytes"),
-            is_settled=is_settled(),
-            is_remembered=F.lit(None).cast("boolean"),
-            kept_until=F.coalesce(ended(), F.col("submitted_at")) + F.col("keep"),
-        )
+    return _kept(
+        "sender",
+        "from_party",
+        "submitted_at",
+        state,
+        bytes=F.col("sent_bytes"),
+        is_settled=is_settled(),
+        is_remembered=F.lit(None).cast("boolean"),
+        kept_until=F.coalesce(ended(), F.col("submitted_at")) + F.col("keep"),
     )
 
 
-def _received(lives: DataFrame) -> DataFrame:
+def _received() -> Column:
     is_handed = is_there("handed_over_at")
-    return lives.where(is_there("stored_at")).select(
-        *_kept(
-            "receiver",
-            "to_party",
-            "stored_at",
-            F.when(is_handed, F.lit("handed over")).otherwise(F.lit("stored")),
-            bytes=F.col("stored_bytes"),
-            is_settled=is_handed,
-            is_remembered=is_promised(),
-            kept_until=F.col("stored_at") + F.col("keep") + F.col("margin"),
-        )
+    return _kept(
+        "receiver",
+        "to_party",
+        "stored_at",
+        F.when(is_handed, F.lit("handed over")).otherwise(F.lit("stored")),
+        bytes=F.col("stored_bytes"),
+        is_settled=is_handed,
+        is_remembered=is_promised(),
+        kept_until=F.col("stored_at") + F.col("keep") + F.col("margin"),
     )
