@@ -49,7 +49,7 @@ def found_in(rows: DataFrame, *, is_written: bool = False) -> Findings:
     names = sorted({BUYER, SELLER, BETWEEN} | told)
     whole = [Wholeness(party_folder(name), 0, 0, 0, 0, None) for name in names]
     case = JudgedCase(made.journal, made.coverage, made.judged, made.as_of, made.policy, whole)
-    written = {one.name: one.make(made) for one in TABLES} if is_written else {}
+    written = {one.name: one.make(case.evidence()) for one in TABLES} if is_written else {}
     return find(case, judge(case), written.get)
 
 
