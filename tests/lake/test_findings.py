@@ -10,11 +10,9 @@ from journals import BUYER, DAWN, SECOND, SELLER, Exchange, Ledger, Passage, two
 
 from onceonly.journal.segment import party_folder
 from onceonly.lake import catalogue
-from onceonly.lake.catalogue import TABLES
 from onceonly.lake.jobs.case import JudgedCase, judge
 from onceonly.lake.jobs.findings import ADDED_UP, find, rows_on_differences
 from onceonly.lake.page.cards import hops
-from onceonly.lake.page.chapters import render
 from onceonly.lake.page.findings import CONTENT_UNPROVEN, HEADER_UNPROVEN, Findings
 from onceonly.lake.page.selection import as_one_pair, plain
 from onceonly.lake.reports import (
@@ -42,15 +40,13 @@ pytestmark = pytest.mark.spark
 DAY = 86_400 * SECOND
 
 
-def found_in(rows: DataFrame, *, is_written: bool = False) -> Findings:
-    """What is found; with the tables as a run has written them, or without any."""
+def found_in(rows: DataFrame) -> Findings:
     made = evidence(rows, as_of=DAWN + 3 * DAY)
     told = {row["party"] for row in rows.select("party").distinct().collect()}
     names = sorted({BUYER, SELLER, BETWEEN} | told)
     whole = [Wholeness(party_folder(name), 0, 0, 0, 0, None) for name in names]
     case = JudgedCase(made.journal, made.coverage, made.judged, made.as_of, made.policy, whole)
-    written = {one.name: one.make(case.evidence()) for one in TABLES} if is_written else {}
-    return find(case, judge(case), written.get)
+    return find(case, judge(case))
 
 
 def test_a_journal_of_receipts_alone_fills_its_days(frame: Frame):
@@ -152,23 +148,6 @@ def test_contents_that_one_side_does_not_tell_are_a_cause(frame: Frame):
     causes = {row["cause"]: row["examples"] for row in found.causes}
     assert causes == {CONTENT_UNPROVEN: ["m@example"], HEADER_UNPROVEN: ["m@example"]}
     assert found.judged.unproven == found.judged.header_unproven == 1
-
-
-@pytest.mark.parametrize("hours", [30, 300, 3])
-def test_tables_of_the_run_give_the_same_page(frame: Frame, hours: int):
-    """In bins of an hour, in wider ones that add up, and in narrower ones, which are computed."""
-    rows: list[Record] = []
-    for names in (("urn:1", BUYER), ("urn:2", SELLER)):
-        there, _ = two_parties(names)
-        for number in range(12):
-            there.now = DAWN + number * hours * 300 * SECOND
-            there.matched_after_lost_ack(f"{number}@example")
-            there.matched_after_lost_message(f"again-{number}@example")
-            there.given_up(f"up-{number}@example")
-        there.queued("waits@example")
-        rows += records(there)
-    whole = frame(rows)
-    assert render(found_in(whole, is_written=True)) == render(found_in(whole))
 
 
 def test_all_pairs_added_up_are_what_all_pairs_taken_as_one_are(frame: Frame):
