@@ -9,11 +9,14 @@ from cases import BETWEEN, evidence, records
 from journals import BUYER, DAWN, SECOND, SELLER, Exchange, Ledger, Passage, two_parties
 
 from onceonly.journal.segment import party_folder
+from onceonly.lake import catalogue
 from onceonly.lake.jobs.case import JudgedCase, judge
-from onceonly.lake.jobs.findings import find, rows_on_differences
+from onceonly.lake.jobs.findings import ADDED_UP, find, rows_on_differences
 from onceonly.lake.page.cards import hops
 from onceonly.lake.page.findings import CONTENT_UNPROVEN, HEADER_UNPROVEN, Findings
+from onceonly.lake.page.selection import as_one_pair, plain
 from onceonly.lake.reports import (
+    differences,
     error_pareto,
     failure_notices,
     in_doubt,
@@ -70,7 +73,8 @@ def test_an_orphan_acknowledgement_is_shown_with_its_row(frame: Frame):
     there, _ = two_parties()
     there.orphan_ack("m@example")
     there.orphan_ack("n@example")
-    shown = rows_on_differences(evidence(frame(records(there))))
+    made = evidence(frame(records(there)))
+    shown = rows_on_differences(differences.table(made.judged), made.journal)
     assert [(row["from_party"], row["to_party"], row["message_id"]) for row in shown] == [
         (BUYER, None, "m@example"),
         (BUYER, None, "n@example"),
@@ -144,3 +148,34 @@ def test_contents_that_one_side_does_not_tell_are_a_cause(frame: Frame):
     causes = {row["cause"]: row["examples"] for row in found.causes}
     assert causes == {CONTENT_UNPROVEN: ["m@example"], HEADER_UNPROVEN: ["m@example"]}
     assert found.judged.unproven == found.judged.header_unproven == 1
+
+
+def test_all_pairs_added_up_are_what_all_pairs_taken_as_one_are(frame: Frame):
+    """Sums over the table are those over the lives, for whatever pictures of the whole show."""
+    rows: list[Record] = []
+    for names in (("urn:1", BUYER), ("urn:2", SELLER)):
+        there, _ = two_parties(names)
+        for number in range(3):
+            there.matched_after_lost_ack(f"{number}@example")
+            there.given_up(f"up-{number}@example")
+        there.queued("waits@example")
+        rows += records(there)
+    whole = frame(rows)
+    found = found_in(whole)
+    made = evidence(whole, as_of=DAWN + 3 * DAY)
+    for ask in ADDED_UP:
+        if ask.table not in ("volume", "error_pareto"):
+            definition = catalogue.find(ask.table).definition
+            one = made._replace(
+                judged=as_one_pair(made.judged), width_us=found.width_us(definition)
+            )
+            expected = [
+                row.asDict() for row in plain(catalogue.find(ask.table).make(one)).collect()
+            ]
+            got = found.overall[ask.table].rows
+            expected = [row for row in expected if row.get("repeats", 1) > 0]
+            assert len(got) == len(expected) > 0, ask.table
+            for row in got:
+                told = {name: value for name, value in row.items() if value is not None}
+                told.pop("suspended_us", None)
+                assert any(told.items() <= other.items() for other in expected), (ask.table, told)

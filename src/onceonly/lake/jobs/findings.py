@@ -2,23 +2,31 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final, NamedTuple
+from threading import Lock
+from typing import Any, Final, NamedTuple, Self
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.lake import activity, catalogue, runner
-from onceonly.lake.catalogue import Evidence
+from onceonly.lake.catalogue import HOUR_US, Evidence
 from onceonly.lake.expressions import is_event, subject
 from onceonly.lake.jobs.case import JudgedCase
 from onceonly.lake.page import selection
 from onceonly.lake.page.cards import availability, clocks, verdicts
 from onceonly.lake.page.findings import Extract, Findings, Judged
+from onceonly.lake.reports.backlog import DEFINITION as BACKLOG
 from onceonly.lake.reports.columns import ended, is_there
+from onceonly.lake.reports.duplicate_causes import DEFINITION as DUPLICATES
 from onceonly.lake.reports.error_pareto import DEFINITION as ERRORS
+from onceonly.lake.reports.error_trend import DEFINITION as TREND
+from onceonly.lake.reports.in_doubt_ages import DEFINITION as IN_DOUBT_AGES
+from onceonly.lake.reports.promise import DEFINITION as PROMISE
 from onceonly.lake.reports.reconciliation import PAIR
+from onceonly.lake.reports.retries import DEFINITION as RETRIES
 from onceonly.lake.reports.volume import DEFINITION as VOLUME
 from onceonly.lake.schemas import KEY
+from onceonly.lake.tables.definition import Definition
 from onceonly.lake.verdicts import Verdict
 from onceonly.message.event import Event
 
@@ -36,6 +44,8 @@ BINS_SHOWN: Final = 5_000
 """Bins, times what is told apart in them."""
 BINS_WANTED: Final = 48
 """Bins in a picture: what a page is wide enough for."""
+BINS_LEAST: Final = 12
+"""Where there are so many hours a bin is one, as in the tables, which are then read as they are."""
 ERRORS_DRAWN: Final = 12
 """Phases and codes over time."""
 CAUSES_OF_A_CLASS: Final = 12
@@ -66,6 +76,10 @@ class Ask(NamedTuple):
     `HOP`; without any it is always asked."""
 
 
+def _over_pairs(of: Definition, *by: str) -> Shape:
+    return lambda frame: selection.over_all_pairs(frame, of, by).orderBy(*by)
+
+
 _GIVEN_UP: Final = (Event.EXHAUSTED, Event.NOTIFIED)
 _BY_OPERATORS: Final = (
     Event.PAIR_SUSPENDED,
@@ -78,26 +92,36 @@ _BY_OPERATORS: Final = (
 _ENDED: Final = (*_GIVEN_UP, Event.FAILED, Event.EXPIRED)
 
 OVERALL: Final = (
-    Ask("promise", lambda frame: frame.orderBy("bin_at"), BINS_SHOWN),
     Ask("turnaround_bins", lambda frame: frame.orderBy("bin_at"), BINS_SHOWN),
     Ask("turnaround_heat", lambda frame: frame.orderBy("weekday", "hour")),
     Ask("turnaround", lambda frame: frame),
-    Ask("retries", lambda frame: frame.orderBy("transmission")),
+)
+"""Quantiles over all pairs, which cannot be had from those of each: asked of the lives again."""
+ADDED_UP: Final = (
+    Ask("promise", _over_pairs(PROMISE, "bin_at"), BINS_SHOWN),
+    Ask("retries", _over_pairs(RETRIES, "transmission")),
     Ask(
         "duplicate_causes",
-        lambda frame: frame.where("repeats > 0").orderBy("day"),
+        lambda frame: _over_pairs(DUPLICATES, "day")(frame.where("repeats > 0")),
         BINS_SHOWN,
         (Event.DUPLICATE_ELIMINATED,),
     ),
     Ask(
         "in_doubt_ages",
-        lambda frame: frame.orderBy("bin_at", "age_bucket"),
+        _over_pairs(IN_DOUBT_AGES, "bin_at", "age_bucket"),
         BINS_SHOWN,
         _GIVEN_UP,
     ),
-    Ask("backlog", lambda frame: frame.orderBy("bin_at"), BINS_SHOWN),
+    Ask("backlog", _over_pairs(BACKLOG, "bin_at"), BINS_SHOWN),
+    Ask("volume", _over_pairs(VOLUME, "bin_at"), BINS_SHOWN),
+    Ask(
+        "error_pareto",
+        lambda frame: selection.summed(frame, ERRORS, ["phase", "code"]).orderBy(
+            F.desc("occurrences"), "phase", "code"
+        ),
+    ),
 )
-"""What pictures of the whole are drawn from: all pairs taken as one."""
+"""What pictures of the whole are drawn from: the tables, added up over all pairs."""
 
 PER_PAIR: Final = (
     Ask(
@@ -202,26 +226,106 @@ PER_PAIR: Final = (
 """The worst or the busiest first. Of equals the names decide: every order here is complete."""
 
 
-def find(case: JudgedCase, judged: Judged) -> Findings:
-    """Everything that the page shows of a judged case."""
+ReadTable = Callable[[str], DataFrame | None]
+"""The table of that name as this run has written it, with bins of an hour; None where it has not.
+"""
+
+
+def find(case: JudgedCase, judged: Judged, read_table: ReadTable = lambda _: None) -> Findings:
+    """Everything that the page shows of a judged case.
+
+    What `read_table` gives is read and not computed again; it has to be of this very case. Tables
+    that several parts of the page ask for are computed once and kept until the end.
+    """
     widths = _widths(case)
-    evidence = case.evidence(widths[""])
-    whole = evidence._replace(judged=selection.as_one_pair(case.judged))
-    there = _what_is_there(case.journal)
-    return Findings(
-        judged=judged,
-        widths=widths,
-        per_pair=_extracts([*PER_PAIR, *_chosen(evidence, judged)], evidence, widths, there),
-        overall=_extracts([*OVERALL, _VOLUME_IN_BINS, _ERRORS_BY_KIND], whole, widths, there),
-        evidence=rows_on_differences(evidence) if judged.differences else [],
-        causes=_causes(case, judged),
-        quarantined=[
-            {"party": one.party, "fault": fault} for one in case.wholeness for fault in one.faults
-        ],
-        set_aside=[
-            {"party": one.party, "fault": told} for one in case.wholeness for told in one.set_aside
-        ],
-    )
+    with _Tables(case.evidence(widths[""]), widths, read_table) as tables:
+        there = _what_is_there(case.journal)
+        chosen = [*PER_PAIR, *_chosen(tables, judged)]
+        return Findings(
+            judged=judged,
+            widths=widths,
+            per_pair=_extracts(chosen, tables.of, there, case),
+            overall=_extracts(OVERALL, tables.of_all, there, case)
+            | _extracts(ADDED_UP, tables.of, there, case),
+            evidence=rows_on_differences(tables.of("differences"), case.journal)
+            if judged.differences
+            else [],
+            causes=_causes(case, judged),
+            quarantined=[
+                {"party": one.party, "fault": fault}
+                for one in case.wholeness
+                for fault in one.faults
+            ],
+            set_aside=[
+                {"party": one.party, "fault": told}
+                for one in case.wholeness
+                for told in one.set_aside
+            ],
+        )
+
+
+class _Tables:
+    """The tables that the page is made of: those of the run where they are, and computed else."""
+
+    def __init__(
+        self, evidence: Evidence, widths: Mapping[str, int], read_table: ReadTable
+    ) -> None:
+        self._evidence, self._widths, self._read = evidence, widths, read_table
+        self._lock = Lock()
+        self._kept: dict[str, DataFrame] = {}
+        self._computed: list[DataFrame] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for frame in self._computed:
+            frame.unpersist()
+
+    def of(self, name: str) -> DataFrame:
+        """The table, in bins of the page's width."""
+        with self._lock:
+            if name not in self._kept:
+                self._kept[name] = self._found(name)
+            return self._kept[name]
+
+    def of_all(self, name: str) -> DataFrame:
+        """The table as if all pairs were one, from the lives."""
+        whole = selection.as_one_pair(self._evidence.judged)
+        return self._made(name, self._evidence._replace(judged=whole))
+
+    def _found(self, name: str) -> DataFrame:
+        width_us = self._widths.get(name, self._evidence.width_us)
+        written = self._read(name)
+        is_as_wide = width_us == HOUR_US
+        if written is not None and not is_as_wide and _has_bins(name):
+            is_sum = name in REBINNED and width_us % HOUR_US == 0
+            written = REBINNED[name](written, width_us) if is_sum else None
+        if written is not None:
+            return written
+        made = self._made(name, self._evidence)
+        if name not in ASKED_TWICE:
+            return made
+        self._computed.append(made.persist())
+        return self._computed[-1]
+
+    def _made(self, name: str, evidence: Evidence) -> DataFrame:
+        width_us = self._widths.get(name, evidence.width_us)
+        return catalogue.find(name).make(evidence._replace(width_us=width_us))
+
+
+def _has_bins(name: str) -> bool:
+    return "bin_at" in catalogue.find(name).definition.names
+
+
+ASKED_TWICE: Final = ("volume", "duplicate_causes", "error_pareto", "availability", "differences")
+"""Tables of which the page has two parts: worth being kept where they have to be computed."""
+REBINNED: Final[Mapping[str, Callable[[DataFrame, int], DataFrame]]] = {
+    "promise": lambda frame, width_us: selection.rebinned(frame, PROMISE, width_us),
+    "volume": lambda frame, width_us: selection.rebinned(frame, VOLUME, width_us),
+    "error_trend": lambda frame, width_us: selection.rebinned(frame, TREND, width_us),
+}
+"""Tables whose wider bins are sums of their hours. Those that tell of the end of a bin are not."""
 
 
 def _causes(case: JudgedCase, judged: Judged) -> list[dict[str, Any]]:
@@ -245,27 +349,16 @@ def _what_is_there(journal: DataFrame) -> set[str]:
 
 
 _KINDS: Final = ("from_party", "to_party", "service", "action")
-_VOLUME_IN_BINS: Final = Ask(
-    "volume",
-    lambda frame: selection.summed(frame, VOLUME, ["bin_at"]).orderBy("bin_at"),
-    BINS_SHOWN,
-)
-_ERRORS_BY_KIND: Final = Ask(
-    "error_pareto",
-    lambda frame: selection.summed(frame, ERRORS, ["phase", "code"]).orderBy(
-        F.desc("occurrences"), "phase", "code"
-    ),
-)
 _VOLUME_BY_KIND: Final = Ask(
     "volume",
     lambda frame: selection.summed(frame, VOLUME, _KINDS).orderBy(F.desc("messages"), *_KINDS),
 )
 
 
-def _chosen(evidence: Evidence, judged: Judged) -> list[Ask]:
+def _chosen(tables: _Tables, judged: Judged) -> list[Ask]:
     """What shows only the lines that other findings choose."""
     worst = verdicts.pairs_of(judged)[: verdicts.LINES_DRAWN]
-    partners = _made("availability", evidence).orderBy(F.desc("down_us"), "party", "peer")
+    partners = tables.of("availability").orderBy(F.desc("down_us"), "party", "peer")
     seen = partners.limit(availability.LINES_DRAWN)
     chosen = [
         _VOLUME_BY_KIND,
@@ -287,37 +380,31 @@ def _chosen(evidence: Evidence, judged: Judged) -> list[Ask]:
     return chosen
 
 
-def _made(table: str, evidence: Evidence) -> DataFrame:
-    return catalogue.find(table).make(evidence)
-
-
 def _extracts(
-    asks: Iterable[Ask], evidence: Evidence, widths: Mapping[str, int], there: set[str]
+    asks: Iterable[Ask], table: Callable[[str], DataFrame], there: set[str], case: JudgedCase
 ) -> dict[str, Extract]:
     wanted = [ask for ask in asks if not ask.needs or not there.isdisjoint(ask.needs)]
 
     def extract(ask: Ask) -> Extract:
-        width_us = widths.get(ask.table, evidence.width_us)
-        with activity.step(evidence.journal.sparkSession, ask.table):
-            return _extract(ask, evidence._replace(width_us=width_us))
+        with activity.step(case.journal.sparkSession, ask.table):
+            return _extract(selection.plain(ask.shape(table(ask.table))), ask.most)
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
         found = list(pool.map(extract, wanted))
     return {ask.table: one for ask, one in zip(wanted, found, strict=True)}
 
 
-def _extract(ask: Ask, evidence: Evidence) -> Extract:
-    frame = selection.plain(ask.shape(_made(ask.table, evidence)))
-    rows = runner.rows(frame, ask.most + 1)
-    if len(rows) <= ask.most:
+def _extract(frame: DataFrame, most: int) -> Extract:
+    rows = runner.rows(frame, most + 1)
+    if len(rows) <= most:
         return Extract(rows, len(rows))
     [counted] = runner.rows(frame.agg(F.count("*").alias("rows")), 1)
-    return Extract(rows[: ask.most], counted["rows"])
+    return Extract(rows[:most], counted["rows"])
 
 
-def rows_on_differences(evidence: Evidence) -> list[dict[str, Any]]:
+def rows_on_differences(differences: DataFrame, journal: DataFrame) -> list[dict[str, Any]]:
     """What the journals say of the gravest differences, a message after the other, in order."""
-    differing = selection.gravest_first(_made("differences", evidence))
+    differing = selection.gravest_first(differences)
     shown = differing.limit(DIFFERENCES_SHOWN)
     wanted = shown.select(*[F.col(name).alias(f"of_{name}") for name in KEY])
     columns = (
@@ -325,7 +412,7 @@ def rows_on_differences(evidence: Evidence) -> list[dict[str, Any]]:
         *("digest", "header_digest"),
     )
     # An orphan acknowledgement names no receiver, and no message but by what it refers to.
-    told = evidence.journal.withColumns(
+    told = journal.withColumns(
         {"from_party": F.coalesce("from_party", "party"), "message_id": subject()}
     )
     is_same = [F.col(name).eqNullSafe(F.col(f"of_{name}")) for name in KEY]
@@ -355,5 +442,7 @@ def _widths(case: JudgedCase) -> dict[str, int]:
 
 
 def _width_us(length_us: int) -> int:
+    if BINS_LEAST * HOUR_US <= length_us <= BINS_WANTED * HOUR_US:
+        return HOUR_US
     nice = [width for width in _NICE_WIDTHS_S if length_us <= width * 1_000_000 * BINS_WANTED]
     return int((nice[0] if nice else _NICE_WIDTHS_S[-1]) * 1_000_000)

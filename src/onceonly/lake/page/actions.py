@@ -64,7 +64,7 @@ class ToDo(NamedTuple):
     """MessageIds of the first of them, where they are messages."""
 
 
-class Advice(NamedTuple):
+class WayOut(NamedTuple):
     """What a cause asks of people."""
 
     do: str
@@ -72,57 +72,57 @@ class Advice(NamedTuple):
 
 
 _ADVICE: Final = {
-    Verdict.DELIVERED_TWICE: Advice(
+    Verdict.DELIVERED_TWICE: WayOut(
         "Tell the receiving application which ones; at the receiver, find out what let it happen "
         "before more is sent.",
         Command.TRACE,
     ),
-    Verdict.CONTENT_MISMATCH: Advice(
+    Verdict.CONTENT_MISMATCH: WayOut(
         "At both parties, compare payloads and header with what the applications have; suspend "
         "the pair until it is known who altered it.",
         Command.HEADER,
     ),
-    Verdict.COLLISION: Advice(
+    Verdict.COLLISION: WayOut(
         "Ask the sender which of the two contents it meant; ids must not be used again. The "
         "receiver has the list.",
         Command.COLLISIONS,
     ),
-    Verdict.RECEIVED_NOT_SENT: Advice(
+    Verdict.RECEIVED_NOT_SENT: WayOut(
         "Ask the sender for the missing part of its journal, and ingest it; if there is none, "
         "somebody else sent it.",
         Command.INGEST_THEIRS,
     ),
-    Verdict.ACKED_NOT_STORED: Advice(
+    Verdict.ACKED_NOT_STORED: WayOut(
         "See first that the receiver's journal does not end early: ingest its rest. Then tell the "
         "sender, which believes that it arrived; to send it again is for both parties to decide.",
         Command.INGEST_THEIRS,
     ),
-    Verdict.NOT_DELIVERED_TO_APP: Advice(
+    Verdict.NOT_DELIVERED_TO_APP: WayOut(
         "At the receiver, whose store has it: this hands it over.", Command.RESUME
     ),
-    Verdict.ORPHAN_ACK: Advice(
+    Verdict.ORPHAN_ACK: WayOut(
         "Ask the peer what it acknowledged; it may answer for somebody else.", Command.TRACE
     ),
-    Verdict.SETTLED_WRONGLY: Advice(
+    Verdict.SETTLED_WRONGLY: WayOut(
         "Tell both applications what was said and what is so. What was called not delivered is "
         "there: see whether it was sent again.",
         Command.TRACE,
     ),
-    Verdict.ACKED_WITHOUT_EVIDENCE: Advice(
+    Verdict.ACKED_WITHOUT_EVIDENCE: WayOut(
         "At the sender: see what it keeps. Where it keeps nothing, ask the partner for a signed "
         "statement of receipt, and find out why the sender believed an acknowledgement that is no "
         "evidence.",
         Command.EVIDENCE,
     ),
-    Verdict.FAILED_BUT_DELIVERED: Advice(
+    Verdict.FAILED_BUT_DELIVERED: WayOut(
         "Tell the sending application that it is there after all. At the sender, see what it was "
         "told.",
         Command.NOTICES,
     ),
-    Verdict.ACK_LOST: Advice(
+    Verdict.ACK_LOST: WayOut(
         "At the sender: ask the receiver; to send the same message again is safe, too.", Command.ASK
     ),
-    Verdict.SENT_NOT_RECEIVED: Advice(
+    Verdict.SENT_NOT_RECEIVED: WayOut(
         "At the sender: send the same again. Where a broker had it (method Transport), look into "
         "its queues first.",
         Command.RESEND,
@@ -130,7 +130,7 @@ _ADVICE: Final = {
 }
 """What each class asks of people."""
 _OF_SETTLED: Final = {
-    Settlement.DELIVERED.value: Advice(
+    Settlement.DELIVERED.value: WayOut(
         "Tell both applications what was said and what is so. What was called delivered is not "
         "there: at the sender, send it again as a new message.",
         Command.RESEND_ANYWAY,
@@ -138,13 +138,13 @@ _OF_SETTLED: Final = {
 }
 """Where an operator's word was wrong, by that word."""
 _OF_CONTENT: Final = {
-    Differs.PAYLOADS.value: Advice(_ADVICE[Verdict.CONTENT_MISMATCH].do, Command.PAYLOAD)
+    Differs.PAYLOADS.value: WayOut(_ADVICE[Verdict.CONTENT_MISMATCH].do, Command.PAYLOAD)
 }
 """Where the content differs, by what of it."""
 _UNPROVEN: Final = {
     CONTENT_UNPROVEN: (
         "Content unproven",
-        Advice(
+        WayOut(
             "They are matched, and one journal does not say what their contents were, so that "
             "nobody can tell whether both have the same. Ask its party for a gateway that writes "
             "digests; until then compare the payloads.",
@@ -153,7 +153,7 @@ _UNPROVEN: Final = {
     ),
     HEADER_UNPROVEN: (
         "Header unproven",
-        Advice(
+        WayOut(
             "One journal does not say what their headers were (Service, Action, agreement), as "
             "those of older versions do not. Ask its party to update; until then compare headers.",
             Command.HEADER,

@@ -55,7 +55,8 @@ def summed(frame: DataFrame, of: Definition, by: Sequence[str]) -> DataFrame:
     The columns stay as they are declared; those that cannot be added up are null.
     """
     sums = {name: F.sum(name) for name in of.names if _adds_up(of, name)}
-    sums |= {name: F.max(name) for name in of.names if name.startswith("largest")}
+    sums |= {name: F.max(name) for name in of.names if name.startswith(_EXTREMES)}
+    sums = {name: value for name, value in sums.items() if name not in by}
     grouped = frame.groupBy(*by).agg(*[value.alias(name) for name, value in sums.items()])
     kept = {*by, *sums}
     columns = [
@@ -65,10 +66,42 @@ def summed(frame: DataFrame, of: Definition, by: Sequence[str]) -> DataFrame:
     return grouped.select(*columns)
 
 
+def over_all_pairs(frame: DataFrame, of: Definition, by: Sequence[str]) -> DataFrame:
+    """A table of pairs as one of all of them, `ALL_PAIRS` in the place of both parties.
+
+    What `summed` gives, with shares made of the sums.
+    """
+    return _shared(summed(frame, of, by)).withColumns({name: F.lit(ALL_PAIRS) for name in PAIR})
+
+
+def rebinned(frame: DataFrame, of: Definition, width_us: int) -> DataFrame:
+    """The table in wider bins, whose width is so many of its own; only of what adds up."""
+    start = F.unix_micros("bin_at")
+    wider = frame.withColumn("bin_at", F.timestamp_micros(start - F.pmod(start, F.lit(width_us))))
+    by = [one.name for one in of.columns if one.type not in ("bigint", "double")]
+    return _shared(summed(wider, of, by))
+
+
+_SHARES: Final = {
+    "completeness_share": ("acknowledged", "sent"),
+    "effectiveness_share": ("acknowledged", "reached"),
+}
+"""What is a part of what."""
+
+
+def _shared(sums: DataFrame) -> DataFrame:
+    shares = {name: F.try_divide(*parts) for name, parts in _SHARES.items() if name in sums.columns}
+    return sums.withColumns(shares) if shares else sums
+
+
 def _adds_up(of: Definition, name: str) -> bool:
     [column] = [one for one in of.columns if one.name == name]
     is_sum = column.type == "bigint" and column.unit not in ("", "µs")
-    return is_sum and not name.startswith(("largest", "p50", "p95"))
+    return is_sum and not name.startswith((*_EXTREMES, "p50", "p95"))
+
+
+_EXTREMES: Final = ("largest", "longest", "oldest")
+"""How the name of a column begins, of which the greatest counts."""
 
 
 def gravest_first(differences: DataFrame) -> DataFrame:

@@ -198,11 +198,11 @@ def _calendar(
         axes = figure.subplots()
         plots.rows_axis(axes, [plots.ends(*ends) for ends in lines])
         axes.grid(visible=False)
-        fewer = 4 if plots.is_narrow(figure) else 1
-        step = max(1, len(columns) // (12 // (2 if fewer > 1 else 1)))
+        is_narrow = plots.is_narrow(figure)
+        step = -(-len(columns) // (4 if is_narrow else 12))
         named = list(range(0, len(columns), step))
         axes.set_xticks(named, labels=[f"{columns[at][0]:%d %b}" for at in named], fontsize=8)
-        axes.set_xlim(-0.6, max(len(columns), 14) - 0.4)
+        axes.set_xlim(-0.6, max(len(columns), 7 if is_narrow else 14) - 0.4)
         for line, ends in enumerate(lines):
             for place, (first, last) in enumerate(columns):
                 here = [row for row in rows if _ends(row) == ends and first <= row["day"] <= last]
