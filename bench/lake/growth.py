@@ -47,10 +47,10 @@ def ingests(work: Path, count: int) -> dict[str, Any]:
     first, last = 2 * _AT_ONCE, count - _AT_ONCE
     for number in range(1, count + 1):
         made.publish(lake, 1)
-        before, there = _processor_s(), _files(lake)
         if first < number <= last:
             _ingest_without_spark(lake)
             continue
+        before, there = _processor_s(), _files(lake)
         jobs.ingest(str(lake), master="local[2]")
         costs.append(_processor_s() - before)
         files.append(_files(lake) - there)
