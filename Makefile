@@ -127,8 +127,8 @@ interop: $(READY)  ## exchanges with a foreign partner (needs java and mvn), kep
 FORMATS := build/formats
 COPIED := mvn --quiet --batch-mode dependency:copy-dependencies
 formats: $(FORMATS)/ready  ## tables of Delta and Iceberg by their own jars, a lake in an object store (needs java and mvn)
-	PYTHONPATH=$(FORMATS)/spark $(BIN)/python -m pytest tests/formats $(ARGS)
-	PYTHONPATH=$(FORMATS)/server $(BIN)/python -m pytest tests/object_store $(ARGS)
+	PYTHONPATH=$(CURDIR)/$(FORMATS)/spark $(BIN)/python -m pytest tests/formats $(ARGS)
+	PYTHONPATH=$(CURDIR)/$(FORMATS)/server $(BIN)/python -m pytest tests/object_store $(ARGS)
 
 $(FORMATS)/ready: $(READY) requirements/formats.lock requirements/object-store.lock tests/formats/pom.xml tests/object_store/pom.xml
 	rm -rf $(FORMATS)

@@ -33,7 +33,7 @@ def main() -> None:
         yield from batches
         os.killpg(group, signal.SIGKILL)
 
-    rows = spark.range(1_000_000).selectExpr("id", "date'2026-01-02' as day")
+    rows = spark.range(10_000).selectExpr("id", "date'2026-01-02' as day")
     runner.write_table(rows.mapInArrow(die, rows.schema), place, TableFormat(table_format))
 
 

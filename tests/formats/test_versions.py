@@ -154,7 +154,7 @@ def test_a_killed_writer_leaves_the_version_before(place: Place, tmp_path: Path)
         check=False,
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=500,
     )
     assert run.returncode == -9, run.stderr
     assert place.now().count() == 12

@@ -52,6 +52,14 @@ CASES = {
         for job in ("reconcile", "report", "pack")
         for what, as_of in (("seconds", 10**9), ("nanoseconds", 10**18))
     },
+    "reconcile, busy": ("LakeBusy", "tables:{root}/empty reconcile {root}/empty"),
+    **{
+        f"{job}, no run": ("NoRun", f"{job} {{root}}/empty --evidence 20260101-000000-00000000")
+        for job in ("reconcile", "report")
+    },
+    "take over, no lake": ("NoLake", "take-over {root}/typo"),
+    "take over, newer": ("NewerLake", "take-over {root}/newer"),
+    "take over, busy": ("LakeBusy", "lease:{root}/lake/ingested take-over {root}/lake"),
     "reconcile, table": ("UnknownTable", "reconcile {root}/empty --table typo"),
     "reconcile, catalog": ("BadTarget", "reconcile {root}/empty --catalog lake.onceonly"),
     "reconcile, iceberg": ("BadTarget", "reconcile {root}/empty --table-format iceberg"),
@@ -68,7 +76,7 @@ _OF_A_PACK = ("--between", "urn:duns:1", "urn:duns:2")
 
 def command(text: str, root: Path, segment: str) -> list[str]:
     words = [word.format(root=root, segment=segment) for word in text.split()]
-    held = [words.pop(0)] if words[0].startswith("lease:") else []
+    held = [words.pop(0)] if words[0].startswith(("lease:", "tables:")) else []
     if words[0] == "pack":
         words += [*_OF_A_PACK, *(() if "--out" in words else ("--out", f"{root}/pack"))]
     return [*held, "lake", *words]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -153,6 +155,49 @@ def test_the_lake_s_runs_are_listed_without_spark(lake: str):
     assert CliRunner().invoke(cli, asked).output == f"{found.tables['hops']}\n"
     missing = CliRunner().invoke(cli, ["lake", "runs", lake, "--table", "acks"])
     assert (missing.exit_code, "NoTable: run" in missing.stderr) == (2, True)
+
+
+def test_a_compaction_removes_tables_of_former_runs(lake: str, spark: SparkSession):
+    """When no job can read them any more; the manifest stays, with the mark of its evidence."""
+    first = jobs.reconcile(lake, as_of=MUCH_LATER, tables=())
+    second = jobs.reconcile(lake, as_of=MUCH_LATER + SECOND, tables=())
+    assert Path(first.ledger).is_dir()
+    jobs.compact(lake, keep_s=0.0)
+    assert (Path(first.ledger).exists(), Path(second.ledger).is_dir()) == (False, True)
+    with pytest.raises(LocalError, match=f"judge again as of {MUCH_LATER}"):
+        jobs.table(spark, lake, "delivery_ledger", run=first.run)
+    assert jobs.run(lake, first.run).marks == jobs.run(lake).marks
+
+
+REGISTERED = """
+import sys
+from pyspark.sql import SparkSession
+builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+builder = builder.config("spark.driver.bindAddress", "127.0.0.1")
+spark = builder.config("spark.driver.host", "127.0.0.1").enableHiveSupport().getOrCreate()
+rows = spark.table("onceonly.verdicts").orderBy("message_id").collect()
+print([row["verdict"] for row in rows], spark.table("onceonly.run").first()["run"])
+"""
+
+
+def test_the_command_s_views_stay_in_the_catalog_of_the_folder(lake: str, tmp_path: Path):
+    """Another program, later, finds those of the last run by name, in Hive's embedded catalog."""
+    command = [sys.executable, "-m", "onceonly", "lake", "reconcile", lake, "--ledger-only"]
+    as_of = ["--as-of", str(MUCH_LATER)]
+    for _ in range(2):
+        done = subprocess.run(
+            [*command, *as_of, "--register", "-o", "json"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 11, done.stderr
+    found = subprocess.run(
+        [sys.executable, "-c", REGISTERED], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    verdicts = ["MATCHED", "FAILED_BUT_DELIVERED", "IN_FLIGHT"]
+    assert found.stdout == f"{verdicts} {json.loads(done.stdout)['run']}\n"
 
 
 @pytest.fixture

@@ -1,8 +1,8 @@
 """Runs commands in a process of its own, in which no Java may start: cases in, outcomes out.
 
 `python without_java.py MARK` reads a JSON list of argument lists, and answers with
-[exit code, stderr, whether MARK is there] for each. A lease that is to be held is the first member
-of a case that begins with `lease:`.
+[exit code, stderr, whether MARK is there] for each. A lease that is to be held meanwhile is the
+first member of a case, which begins with `lease:` or `tables:`.
 """
 
 from __future__ import annotations
@@ -17,11 +17,14 @@ from click.testing import CliRunner
 from onceonly.cli.main import cli
 from onceonly.lake import lease
 
+_LEASES = {"lease": lease.ingesting, "tables": lease.tabling}
+
 
 def outcome(case: list[str], mark: Path) -> tuple[int, str, bool]:
     with ExitStack() as held:
-        if case[0].startswith("lease:"):
-            held.enter_context(lease.ingesting(case[0].removeprefix("lease:")))
+        kind, _, folder = case[0].partition(":")
+        if kind in _LEASES:
+            held.enter_context(_LEASES[kind](folder))
             case = case[1:]
         found = CliRunner().invoke(cli, case)
     was_started = mark.exists()

@@ -41,7 +41,7 @@ class Judgement(NamedTuple):
     policy: Policy
 
 
-class Order(NamedTuple):
+class TurnOrder(NamedTuple):
     """Which messages of a pair come before one, and what they must have reached: row numbers."""
 
     place: str
@@ -59,7 +59,7 @@ class Invariant(NamedTuple):
     claim: str
     applies: Callable[[Judgement], Column]
     broken: Callable[[Judgement], Column]
-    order: Order | None = None
+    order: TurnOrder | None = None
     """It asks what came before (`EARLIER`), and only of messages that go one after another."""
 
 
@@ -190,14 +190,14 @@ INVARIANTS: Final = (
         "No numbered message of a pair was sent while another one was under way.",
         lambda _: _is_counted("transmissions") & _is_numbered() & is_promised(),
         _is_before_its_turn,
-        Order("first_sent_seq", "first_sent_seq", _gave_turn_back),
+        TurnOrder("first_sent_seq", "first_sent_seq", _gave_turn_back),
     ),
     Invariant(
         "I16",
         "Numbered messages of a pair were handed over in the order of their submission.",
         lambda j: _is(Verdict.MATCHED, j) & _is_numbered(),
         _is_before_its_turn,
-        Order("submitted_seq", "handed_over_seq", _was_handed_over),
+        TurnOrder("submitted_seq", "handed_over_seq", _was_handed_over),
     ),
     Invariant(
         "I18",

@@ -257,6 +257,7 @@ def publish(run: LakeRun) -> None:
     """Let the run's tables count from now on; everything that they name must be on the disk."""
     content = json.dumps(_as_json(run), indent=1).encode()
     storage.replace_bytes(_file(run.lake, run.id), content)
+    storage.keep_names(run.lake)
     named = json.dumps({"version": VERSION, "run": run.id}).encode()
     storage.replace_bytes(_file(run.lake, _CURRENT), named)
 

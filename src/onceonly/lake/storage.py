@@ -407,6 +407,13 @@ def keep(folders: Iterable[str]) -> None:
         _sync(str(product.parent))
 
 
+def keep_names(folder: str) -> None:
+    """Put the names of all that is in a folder on the disk; where it is local."""
+    files, path = opened(folder)
+    if isinstance(files, fs.LocalFileSystem):
+        _sync(path)
+
+
 def _sync(path: str) -> None:
     descriptor = os.open(path, os.O_RDONLY)
     try:

@@ -84,7 +84,9 @@ def _write_delta(frame: DataFrame, place: str, days: Days | None) -> int:
         writer = writer.option("overwriteSchema", "true")
         writer = writer.partitionBy(DAY) if has_days(frame) else writer
     writer.save(place)
-    return next(version for version, text in _delta_commits(spark, place) if text == mark)
+    commits = _delta_commits(spark, place)
+    # Where neither rows nor columns changed, as of an empty table, Delta commits nothing.
+    return next((version for version, text in commits if text == mark), commits[0][0])
 
 
 def _delta_commits(spark: SparkSession, place: str) -> list[tuple[int, str]]:
