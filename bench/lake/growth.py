@@ -28,7 +28,7 @@ from onceonly.lake import jobs, manifest, schemas, storage, tiers
 from onceonly.lake.ingest import neighbours, register
 from onceonly.lake.ingest.change import decide
 from onceonly.lake.ingest.register import KnownSegments, RegisterEntry
-from onceonly.lake.ingest.segments import Look, look
+from onceonly.lake.ingest.segments import Look, chained, look
 from onceonly.lake.manifest import Manifest, Shelf
 
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
@@ -47,10 +47,10 @@ def ingests(work: Path, count: int) -> dict[str, Any]:
     first, last = 2 * _AT_ONCE, count - _AT_ONCE
     for number in range(1, count + 1):
         made.publish(lake, 1)
-        before, there = _processor_s(), _files(lake)
         if first < number <= last:
             _ingest_without_spark(lake)
             continue
+        before, there = _processor_s(), _files(lake)
         jobs.ingest(str(lake), master="local[2]")
         costs.append(_processor_s() - before)
         files.append(_files(lake) - there)
@@ -256,7 +256,7 @@ def _register(held: KnownSegments, looks: Sequence[Look]) -> None:
 
 def _look(number: int) -> Look:
     first, last = number * 4 + 1, number * 4 + 4
-    name = segment_name(PARTIES[0], first, last)
+    name, head = segment_name(PARTIES[0], first, last), f"1:{number}|" + "x" * 300
     return Look(
         str(name),
         length=9_000 + number % 100,
@@ -265,8 +265,8 @@ def _look(number: int) -> Look:
         last_seq=last,
         party=PARTIES[0],
         schema_version=1,
-        head=f"1:{number}|" + "x" * 300,
-        head_hash=f"{number:064x}",
+        head=head,
+        head_hash=chained(f"{number:064x}", head),
         tail_hash=f"{number + 1:064x}",
     )
 
