@@ -59,7 +59,6 @@ ENTRIES_MAX: Final = 32
 LOG_FOLDER: Final = "log"
 _MANIFEST: Final = "manifest.json"
 _ENTRY: Final = "entry"
-_OLDER: Final = "OlderLake"
 
 Range = tuple[int, int]
 """First and last row number, both in it."""
@@ -378,7 +377,7 @@ def _found_or_renewed(shelf: Shelf) -> _Found:
     try:
         return _found(shelf)
     except LocalError as error:
-        if error.name != _OLDER or is_to_take_over(shelf):
+        if error.name != "OlderLake" or is_to_take_over(shelf):
             raise
         return _Found(Manifest(), _EMPTY, 0, None)
 
@@ -478,10 +477,10 @@ def _require_ours(read: Mapping[str, Any], name: str) -> None:
     if version == TAKEN_OVER_VERSION:
         place = name.partition(f"/{INGESTED_FOLDER}/")[0]
         text = "its rows are kept in the layout of before: run onceonly lake take-over"
-        raise LocalError(_OLDER, f"{name} has version {version}, {text} {place}")
+        raise LocalError("OlderLake", f"{name} has version {version}, {text} {place}")
     if version < MANIFEST_VERSION:
         text = "in which no segment was looked at: ingest once more"
-        raise LocalError(_OLDER, f"{name} has version {version}, {text}")
+        raise LocalError("OlderLake", f"{name} has version {version}, {text}")
 
 
 def _parsed(read: Mapping[str, Any]) -> Manifest:
