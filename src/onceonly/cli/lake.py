@@ -287,6 +287,13 @@ def compact(lakes: tuple[str, ...], master: str | None, keep_hours: float, outpu
     help="A table to write into the first lake; may be repeated.  [default: every one]",
 )
 @click.option("--ledger-only", is_flag=True, help="Write the delivery ledger and no other table.")
+@click.option(
+    "--report",
+    "report_to",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write the page of `lake report` too, from the tables of this run.",
+)
 @judging_options
 @target_options
 @click.option(
@@ -317,6 +324,7 @@ def reconcile(  # noqa: PLR0913 - because each is one of the command's options
     out: str | None,
     tables: tuple[str, ...],
     ledger_only: bool,
+    report_to: Path | None,
     configurations: tuple[Path, ...],
     grace_min: float,
     verdict_within_h: float,
@@ -338,6 +346,7 @@ def reconcile(  # noqa: PLR0913 - because each is one of the command's options
     onceonly lake ingest buyer/lake seller/lake
     onceonly lake reconcile buyer/lake seller/lake
     onceonly lake reconcile buyer/lake seller/lake --table in_doubt --terms buyer.toml
+    onceonly lake reconcile buyer/lake seller/lake --report report.html --terms buyer.toml
     """  # noqa: D301 - because click reads the backspace that keeps the lines apart
     if ledger_only and tables:
         raise Failure(Exit.USAGE, "--ledger-only and --table: one of the two")
@@ -356,6 +365,7 @@ def reconcile(  # noqa: PLR0913 - because each is one of the command's options
             sla=jobs.SlaTarget(round(sla_within_h * US_PER_H), sla_share),
             target=jobs.target(table_format, catalog),
             register=database if register else None,
+            report_to=report_to,
         )
     )
     for line in found.not_ingested:
@@ -387,6 +397,8 @@ def reconcile(  # noqa: PLR0913 - because each is one of the command's options
                 f"content unproven: {found.unproven}; one journal lacks the digests of what matched"
             )
         say(f"{found.differences} differences; ledger: {found.ledger}")
+        if report_to is not None:
+            say(f"page: {report_to}")
         if found.tables:
             say(f"{len(found.tables)} tables beside it: {', '.join(sorted(found.tables))}")
     sys.exit(Exit.OK if found.holds else Exit.DIFFERENCES)

@@ -3,8 +3,11 @@
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
+
+from pyspark.sql import DataFrame, SparkSession
 
 from onceonly.lake import activity, catalogue, lease, runner, runs, storage
 from onceonly.lake.catalogue import NAMES
@@ -20,6 +23,7 @@ from onceonly.lake.jobs.session import Lakes, directories, start
 from onceonly.lake.page.findings import InvariantResult, Judged
 from onceonly.lake.reports.budgets import Terms
 from onceonly.lake.reports.sla import SlaTarget
+from onceonly.lake.runs import LakeRun
 from onceonly.lake.tables import delivery_ledger
 from onceonly.lake.verdicts import Policy
 from onceonly.message.errors import LocalError
@@ -102,7 +106,7 @@ def reconcile(  # noqa: PLR0913 - because each is one choice of its caller's
     a drill, whose clock runs ahead; rows that are later than a given `as_of` do not count. `policy`
     has the rules, by default those of `Policy`. `evidence` is the id of a run of the first lake:
     then the rows that it had count, and no others, and instant and rules are its own where none
-    are given. With `report_to` the HTML report is written there too, from the same judgement.
+    are given. With `report_to` the HTML report is written there too, from the tables of this run.
 
     `tables` names more tables of the `catalogue` to write, None every one; `terms` is what was
     agreed, by agreement id, and `sla` what was promised beside it, for the tables that ask: the
@@ -154,9 +158,8 @@ def reconcile(  # noqa: PLR0913 - because each is one choice of its caller's
         else:
             ledger = write_tables(told, [LEDGER], home, target)
         judged = judge(case)
-        if report_to is not None:
-            write_report(find(case, judged), report_to)
         summary = ReconcileSummary(judged, str(apart), {}, pending)
+        run: LakeRun | None = None
         if not is_alone:
             written = ledger + write_tables(told, wanted, home, target)
             run = publish(case, judged, lakes, written)
@@ -168,8 +171,14 @@ def reconcile(  # noqa: PLR0913 - because each is one choice of its caller's
             if register is not None:
                 registration.register(spark, home, database=register, run_id=run.id)
             summary = ReconcileSummary(judged, found, places, pending, run.id)
+        if report_to is not None:
+            write_report(find(case, judged, partial(_of_run, spark, run)), report_to)
         case.judged.unpersist()
         return summary
+
+
+def _of_run(spark: SparkSession, run: LakeRun | None, name: str) -> DataFrame | None:
+    return None if run is None or name not in run.tables else runner.table(spark, run, name)
 
 
 def _require(
