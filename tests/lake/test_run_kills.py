@@ -60,8 +60,9 @@ jobs.reconcile(lake, as_of=int(as_of), tables=("differences", "in_doubt"), maste
 """
 
 PLACES = (
+    ("storage.link_files", "after", 1, False),
     ("runner.write_table", "after", 1, False),
-    ("runner.write_table", "before", 3, False),
+    ("runner.write_table", "before", 2, False),
     ("runs.publish", "before", 1, False),
     ("runs.publish", "after", 1, True),
 )
@@ -115,6 +116,9 @@ def seen(spark: SparkSession, lake: str) -> tuple[int, Counter[str], int, int]:
 
 def test_a_run_that_is_killed_anywhere_has_published_nothing_or_all(spark: SparkSession, lake: str):
     """One after the other on one lake; then a run goes through, and nothing is left of them."""
+    dead = driver(DIES, lake, str(MUCH_LATER), "storage.lay_flat", "after", "1")
+    assert dead.wait(RUN_WITHIN_S) == -signal.SIGKILL
+    assert not jobs.runs(lake)
     jobs.reconcile(lake, as_of=MUCH_LATER, tables=TABLES)
     before = seen(spark, lake)
     for number, (place, when, count, is_published) in enumerate(PLACES, 1):

@@ -4,13 +4,14 @@ Knows which function makes each table from the evidence, and nothing of where it
 `onceonly lake reconcile` writes them all, and the reference prints them all.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from pyspark.sql import DataFrame
 
 from onceonly.lake.expressions import US_PER_S
+from onceonly.lake.gold.days import BY_DAY
 from onceonly.lake.reports import (
     availability,
     backlog,
@@ -88,6 +89,8 @@ class Evidence(NamedTuple):
     """What the scorecard is kept against."""
     terms: Terms = MappingProxyType({})
     """What was agreed, by agreement id, if it is known; the journal does not tell it."""
+    days: Mapping[str, str] = MappingProxyType({})
+    """The folder of the judged lives of each day; none where the lives are not kept by day."""
 
     @property
     def timeout_us(self) -> int | None:
@@ -101,6 +104,9 @@ class CatalogueEntry(NamedTuple):
 
     definition: Definition
     make: Callable[[Evidence], DataFrame]
+    of_lives: Callable[[DataFrame, DataFrame], DataFrame] | None = None
+    """Where every row is of one life: how it is made of judged lives of some days, with the day of
+    each, and of the journal rows from the first to the last of them. The rows keep the day."""
 
     @property
     def name(self) -> str:
@@ -124,7 +130,9 @@ TABLES: Final = (
     CatalogueEntry(agreements.DEFINITION, lambda e: agreements.table(e.journal)),
     CatalogueEntry(operator_actions.DEFINITION, lambda e: operator_actions.table(e.journal)),
     CatalogueEntry(
-        delivery_ledger.DEFINITION, lambda e: delivery_ledger.table(e.judged, e.journal)
+        delivery_ledger.DEFINITION,
+        lambda e: delivery_ledger.table(e.judged, e.journal),
+        lambda lives, journal: delivery_ledger.table(lives, journal, BY_DAY),
     ),
     CatalogueEntry(
         in_doubt.DEFINITION, lambda e: in_doubt.table(e.judged, e.journal, as_of=e.as_of)

@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from onceonly.lake import manifest, storage
@@ -87,6 +88,8 @@ class Written(NamedTuple):
     """For Delta: its folder, relative to the lake. For Iceberg: its name in the catalog."""
     version: int | None = None
     """For Delta: the version; for Iceberg: the snapshot. It holds the rows of this run."""
+    days: Mapping[str, str] = MappingProxyType({})
+    """By day, where its files are of one day each and begin with it: what they were made of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,7 +333,7 @@ def _as_json(run: LakeRun) -> dict[str, Any]:
         "verdicts": dict(run.verdicts),
         "differences": run.differences,
         "broken": run.broken,
-        "tables": [one._asdict() for one in run.tables.values()],
+        "tables": [{**one._asdict(), "days": dict(one.days)} for one in run.tables.values()],
     }
 
 
@@ -392,4 +395,5 @@ def _table(read: Mapping[str, Any]) -> Written:
         folders=tuple(read["folders"]),
         place=read["place"],
         version=read["version"],
+        days=read.get("days", {}),
     )

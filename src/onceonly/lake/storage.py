@@ -8,7 +8,7 @@ import errno
 import fcntl
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
@@ -426,6 +426,39 @@ def entries(url: str) -> list[Listed]:
     """Every file and folder in a folder, hidden ones too; none where there is no such folder."""
     files, root = opened(url)
     return sorted(map(_listed, files.get_file_info(fs.FileSelector(root, allow_not_found=True))))
+
+
+def lay_flat(folder: str) -> None:
+    """Move the files of folders such as `day=2026-11-25` up into theirs, as `2026-11-25-<name>`."""
+    files, root = opened(folder)
+    for part in folders(folder):
+        for one in listed(f"{folder}/{part}"):
+            name = f"{part.partition('=')[2]}-{one.name}"
+            files.move(f"{root}/{part}/{one.name}", f"{root}/{name}")
+        files.delete_dir(f"{root}/{part}")
+
+
+def link_files(source: str, target: str, beginnings: Collection[str]) -> None:
+    """Put the files of a folder whose names begin so into another one, without writing them again.
+
+    By a link where the storage has links, else by a copy that it makes itself.
+    """
+    files, there = opened(source)
+    _, here = opened(target)
+    files.create_dir(here)
+    for one in listed(source):
+        if not one.name.startswith(tuple(beginnings)):
+            continue
+        old, new = f"{there}/{one.name}", f"{here}/{one.name}"
+        if not isinstance(files, fs.LocalFileSystem):
+            files.copy_file(old, new)
+            continue
+        try:
+            os.link(old, new)
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+            files.copy_file(old, new)
 
 
 def size(url: str) -> int:

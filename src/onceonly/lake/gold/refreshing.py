@@ -79,10 +79,11 @@ def turn(lakes: Sequence[str]) -> Iterator[bool]:
 _READ_ONLY: Final = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
-def refresh(asked: Refresh) -> DataFrame:
-    """Bring gold up to date, and return every life, judged.
+def refresh(asked: Refresh) -> dict[str, str]:
+    """Bring gold up to date; returns the folder of the judged lives of each day.
 
-    To be called in a `turn` that began before the holdings were read.
+    A folder never holds other lives, or the same ones judged otherwise, than it did. To be called
+    in a `turn` that began before the holdings were read.
     """
     known = days.load(asked.where)
     now = time.time_ns() // 1_000
@@ -105,12 +106,12 @@ def refresh(asked: Refresh) -> DataFrame:
     if known != before:
         kept = days.sweep(asked.where, known, now - int(KEEP_S * 1_000_000))
         days.publish(asked.where, kept)
-    return lives(asked.spark, asked.where, known)
+    return {name: f"{asked.where}/{day.folder}" for name, day in known.days.items()}
 
 
-def lives(spark: SparkSession, where: str, gold: Gold) -> DataFrame:
-    """Every life that gold has, judged."""
-    return _read(spark, where, gold.folders).drop(BY_DAY)
+def lives(spark: SparkSession, folders: Collection[str]) -> DataFrame:
+    """The judged lives in these folders, with the day under which each is kept."""
+    return runner.folders_of(spark, runner.JUDGED, list(folders))
 
 
 def pending(lakes: Sequence[str], held: Holdings) -> tuple[int, Policy]:

@@ -12,6 +12,7 @@ from onceonly.journal.segment import party_folder
 from onceonly.lake import activity, invariants, model, runner, storage, verdicts, wholeness
 from onceonly.lake.catalogue import HOUR_US, Evidence
 from onceonly.lake.gold import refreshing
+from onceonly.lake.gold.days import BY_DAY
 from onceonly.lake.gold.refreshing import Refresh
 from onceonly.lake.page.findings import CHAIN, PAIRS_LISTED, InvariantResult, Judged
 from onceonly.lake.reports import reconciliation
@@ -43,6 +44,8 @@ class JudgedCase(NamedTuple):
     """How far each journal went."""
     until: int | None = None
     """Rows that are later than this do not count, in microseconds UTC; None: every row does."""
+    days: Mapping[str, str] = MappingProxyType({})
+    """The folder of the judged lives of each day; none where the lives are not kept by day."""
 
     def evidence(self, width_us: int = HOUR_US) -> Evidence:
         """What tables with bins of that width are made of."""
@@ -61,6 +64,7 @@ class JudgedCase(NamedTuple):
             width_us=width_us,
             target=self.sla,
             terms=self.terms,
+            days=self.days,
         )
 
 
@@ -95,8 +99,10 @@ def open_case(
         journal = held.read("journal")
         # Gold has every row, and is of no use where some do not count.
         if is_mine and held.is_one_copy and not held.is_cut:
-            judged = refreshing.refresh(Refresh(spark, lakes, held, coverage, as_of, policy))
+            days = refreshing.refresh(Refresh(spark, lakes, held, coverage, as_of, policy))
+            judged = refreshing.lives(spark, days.values()).drop(BY_DAY)
         else:
+            days = {}
             lives = model.partial(journal)
             judged = verdicts.verdict(lives, coverage, as_of=as_of, policy=policy)
             judged = model.with_terms(judged, model.terms(journal)).persist()
@@ -107,7 +113,8 @@ def open_case(
             whole = evidence.wholeness
         else:
             whole = _as_told(held.wholeness(), evidence)
-        return JudgedCase(journal, coverage, judged, as_of, policy, whole, marks=marks, until=until)
+        case = JudgedCase(journal, coverage, judged, as_of, policy, whole)
+        return case._replace(marks=marks, until=until, days=days)
 
 
 def rules_of(policy: Policy | None, evidence: LakeRun | None) -> Policy:

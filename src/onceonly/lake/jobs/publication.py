@@ -1,13 +1,20 @@
 """Write tables of the catalogue, each to a place of its own, and publish all of them at once."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
+from pkgutil import get_data
 from typing import Final
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.lake import activity, catalogue, runner, runs, storage
 from onceonly.lake.catalogue import CatalogueEntry, Evidence
 from onceonly.lake.formats import TableFormat, Target
+from onceonly.lake.gold import refreshing
+from onceonly.lake.gold.days import BY_DAY
 from onceonly.lake.jobs.case import JudgedCase
 from onceonly.lake.page.findings import Judged
 from onceonly.lake.runs import LakeRun, Written
@@ -21,7 +28,8 @@ def write_tables(
 ) -> list[Written]:
     """Write these tables, of a run that is not published yet, and say where they are.
 
-    Raises `LocalError` (UnknownTable) before anything is written.
+    The files of days that the run before has too, made of the same lives, are linked. Raises
+    `LocalError` (UnknownTable) before anything is written.
     """
     tables = [catalogue.find(name) for name in names]
     with ThreadPoolExecutor(AT_ONCE) as pool:
@@ -36,12 +44,54 @@ def _write(table: CatalogueEntry, evidence: Evidence, lake: str, target: Target)
         columns = tuple(frame.dtypes)
         if wanted is TableFormat.PLAIN:
             folder = runs.fresh_folder(table.name)
+            if table.of_lives is not None and evidence.days:
+                days = _write_by_day(table, table.of_lives, evidence, lake, folder)
+                return Written(table.name, wanted, columns, (folder,), days=days)
             runner.write_table(frame, f"{lake}/{folder}", wanted)
             return Written(table.name, wanted, columns, (folder,))
         place = target.place(runs.delta_folder(table.name), table.name)
         where = place if wanted is TableFormat.ICEBERG else f"{lake}/{place}"
         version = runner.write_table(frame, where, wanted)
         return Written(table.name, wanted, columns, place=place, version=version)
+
+
+def _write_by_day(
+    table: CatalogueEntry,
+    of_lives: Callable[[DataFrame, DataFrame], DataFrame],
+    evidence: Evidence,
+    lake: str,
+    folder: str,
+) -> dict[str, str]:
+    """Write the days whose lives are others than those of the run before, and link the rest."""
+    mark = sha256(get_data("onceonly.lake", f"tables/{table.name}.py") or b"").hexdigest()[:12]
+    made_of = {
+        day: f"{mark} {lives.removeprefix(lake)}" for day, lives in sorted(evidence.days.items())
+    }
+    before = _before(table, lake)
+    same = [day for day in made_of if before and before.days.get(day) == made_of[day]]
+    place = f"{lake}/{folder}"
+    if len(same) < len(made_of):
+        fresh = [evidence.days[day] for day in made_of if day not in same]
+        lives = refreshing.lives(evidence.journal.sparkSession, fresh)
+        ends = lives.agg(F.min("first_at").alias("first"), F.max("last_at").alias("last"))
+        [span] = runner.rows(ends, 1)
+        journal = evidence.journal.where(F.col("at").between(span["first"], span["last"]))
+        frame = of_lives(lives, journal)
+        runner.write_by(frame.hint("rebalance", F.col(BY_DAY)), place, BY_DAY)
+        storage.lay_flat(place)
+    if before and same:
+        storage.link_files(f"{lake}/{before.folders[0]}", place, same)
+    return made_of
+
+
+def _before(table: CatalogueEntry, lake: str) -> Written | None:
+    """The table of the run before, where its files are there and are of a day each."""
+    if runs.current_id(lake) is None:
+        return None
+    found = runs.current(lake).tables.get(table.name)
+    if found is None or not found.days:
+        return None
+    return found if storage.is_folder(f"{lake}/{found.folders[0]}") else None
 
 
 def publish(

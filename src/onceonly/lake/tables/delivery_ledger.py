@@ -87,8 +87,11 @@ DEFINITION: Final = Definition(
 )
 
 
-def table(judged: DataFrame, journal: DataFrame) -> DataFrame:
-    """The ledger of `verdicts.verdict`'s rows; the header is that of the first Submitted."""
+def table(judged: DataFrame, journal: DataFrame, *also: str) -> DataFrame:
+    """The ledger of `verdicts.verdict`'s rows; the header is that of the first Submitted.
+
+    `also` are more columns of theirs that it keeps.
+    """
     told = F.struct(*ROW_ORDER, *_OF_ONE_MESSAGE)
     header = (
         journal.where(is_event(Event.SUBMITTED) & ~is_passing())
@@ -111,6 +114,7 @@ def table(judged: DataFrame, journal: DataFrame) -> DataFrame:
             *[_instant(name) for name in INSTANTS],
             *COUNTS,
             *BYTES,
+            *also,
         )
     )
 
