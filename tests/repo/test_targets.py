@@ -33,6 +33,7 @@ RUN_BY = {
 BY_HAND = {
     "bench-lake": "minutes of Spark; tests/bench/test_lake.py runs its parts",
     "conformance": "writes the page that the build of the documentation compares with the markers",
+    "formats": "asks registries for another Spark and its jars; tests/lake has the plain tables",
     "image": "asks registries, by an engine; tests/repo/test_container.py runs the image's parts",
     "lock": "asks a registry",
 }

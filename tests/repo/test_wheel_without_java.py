@@ -37,6 +37,7 @@ def nowhere(tmp_path: Path) -> dict[str, str]:
         "PATH": str(programs),
         "HOME": str(tmp_path / "home"),
         "SPARK_PRINT_LAUNCH_COMMAND": "1",
+        "ONCEONLY_SPARK_OUTPUT": "show",
     }
 
 
