@@ -27,8 +27,8 @@ demo: $(READY)  ## two gateways, a faulty link, hard kills, and Spark's verdict 
 
 # Three lanes side by side, of about the same length: tests of Spark mostly wait for one core that
 # plans, the others for processes to start and for retries. With ARGS one run, of what they say.
-LAKE_TESTS := tests/lake tests/nemesis tests/interop
-GATEWAY_TESTS := tests/gateway tests/pyspark_onceonly tests/demo tests/bench
+LAKE_TESTS := tests/lake
+GATEWAY_TESTS := tests/gateway tests/pyspark_onceonly tests/demo tests/bench tests/interop
 ifdef ARGS
 test: $(READY)  ## all tests, the short nemesis among them; ARGS="tests/wire -k header" for some
 	$(BIN)/python -m pytest $(ARGS)
