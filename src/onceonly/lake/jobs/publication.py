@@ -86,9 +86,8 @@ def _write_by_day(
 
 def _before(table: CatalogueEntry, lake: str) -> Written | None:
     """The table of the run before, where its files are there and are of a day each."""
-    if runs.current_id(lake) is None:
-        return None
-    found = runs.current(lake).tables.get(table.name)
+    last = runs.current_id(lake)
+    found = None if last is None else runs.load(lake, last).tables.get(table.name)
     if found is None or not found.days:
         return None
     return found if storage.is_folder(f"{lake}/{found.folders[0]}") else None
