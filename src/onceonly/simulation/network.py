@@ -148,7 +148,7 @@ class Network:
         is_drawn: bool,
         seen: Callable[[Packet, Fate], None],
         arrived: Callable[[Packet, bytes, bool], None],
-        replied: Callable[[Packet, bytes], None],
+        replied: Callable[[Packet, bytes, bool], None],
     ) -> None:
         self._timeline = timeline
         self._seed = seed
@@ -159,7 +159,8 @@ class Network:
         self.arrived = arrived
         """Told of each copy that a process begins to take: its bytes, and whether all come."""
         self.replied = replied
-        """Told of each package that goes back in the answer to one that arrived."""
+        """Told of each package that goes back in the answer to one that arrived, and whether its
+        sender waits for that: for the answer to one more copy nobody does."""
         self._hosts: dict[str, NetworkHost] = {}
         self._counts: dict[str, int] = {}
         self.cut_links: set[str] = set()
@@ -342,7 +343,7 @@ class _Passage:
 
     def _note_reply(self, tell: Callable[[Answer | None], None], answer: Answer | None) -> None:
         if answer is not None and answer.body:
-            self._network.replied(self._packet, answer.body)
+            self._network.replied(self._packet, answer.body, tell == self._answer)
         if answer is not None and tell == self._answer and self._take_reply is not None:
             answer = self._network.find_false_answer(self._packet) or answer
         tell(answer)

@@ -288,8 +288,9 @@ class WorldCase:
             place = reply.order, reply.at_ns, source, target, letter, reply.body, name
             self._file_leaving(Going(*place, Fate.DELIVERED))
             question = asked.get(reply.packet.name)
-            is_first = reply.packet.name not in answered
-            answered.add(reply.packet.name)
+            is_first = reply.is_awaited and reply.packet.name not in answered
+            if is_first:
+                answered.add(reply.packet.name)
             if is_first and question is not None and self._is_heard(question, reply):
                 # The called machine has shown its certificate before.
                 self._file_coming(Coming(*place, is_damaged=False, certificate=certificate(source)))
