@@ -370,6 +370,9 @@ def _no_zombie(case: WorldCase, course: Course, stored: Row) -> Iterator[Violati
         final = next((row for row in other.out if row.record.event in NOT_DELIVERED), None)
         if final is None or final.order > stored.order or _was_held_up(course, stored, final):
             continue
+        refused = course.first_into(Event.REJECTED)
+        if refused is not None and refused.order < final.order and _lost_its_order(case, course):
+            continue  # The receiver refused it, and its operator agreed to its order since then.
         path = case.path(course)
         if case.clocks_fit(course.terms, *path) and not case.is_set_back(*path):
             text = f"stored after {final.record.event} at {other.node}"
