@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from dying import that_dies
 from journals import MUCH_LATER, PLANTS, SECOND, healthy, plant, publish
 
 from onceonly.lake import jobs
@@ -27,29 +28,13 @@ RUN_WITHIN_S = 900
 WATCH_EVERY_S = 0.02
 TABLES = ("differences", "in_doubt")
 
-DIES = """
-import os, signal, sys
-from onceonly.lake import jobs, runner, runs, storage
-
-lake, as_of, place, when, count = sys.argv[1:]
-module = {"storage": storage, "runner": runner, "runs": runs}[place.partition(".")[0]]
-name = place.partition(".")[2]
-original, calls = getattr(module, name), 0
-
-def dying(*arguments, **named):
-    global calls
-    calls += 1
-    is_last = calls == int(count)
-    if is_last and when == "before":
-        os.kill(os.getpid(), signal.SIGKILL)
-    result = original(*arguments, **named)
-    if is_last and when == "after":
-        os.kill(os.getpid(), signal.SIGKILL)
-    return result
-
-setattr(module, name, dying)
+DIES = that_dies(
+    """
+from onceonly.lake import jobs
+lake, as_of = given
 jobs.reconcile(lake, as_of=int(as_of), tables=("differences", "in_doubt"), master="local[2]")
 """
+)
 """A run that kills itself at a place: nothing in the product knows of this."""
 
 RUNS = """

@@ -13,6 +13,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent.parent))
 sys.path.insert(0, str(Path(__file__).parent))
 
+from dying import that_dies
 from journals import MUCH_LATER, SECOND, publish
 from test_gold import exchanges, is_equal
 
@@ -26,31 +27,15 @@ pytestmark = pytest.mark.spark
 
 JOB_WITHIN_S = 900
 
-DIES = """
-import os, signal, sys
+DIES = that_dies(
+    """
 from onceonly.lake import runner
-from onceonly.lake.gold import days
 from onceonly.lake.jobs.case import open_case
 from onceonly.lake.verdicts import Policy
-
-lake, as_of, place, when, count = sys.argv[1:]
-module = {"runner": runner, "days": days}[place.partition(".")[0]]
-name = place.partition(".")[2]
-original, calls = getattr(module, name), 0
-
-def dying(*arguments, **named):
-    global calls
-    calls += 1
-    if calls == int(count) and when == "before":
-        os.kill(os.getpid(), signal.SIGKILL)
-    result = original(*arguments, **named)
-    if calls == int(count) and when == "after":
-        os.kill(os.getpid(), signal.SIGKILL)
-    return result
-
-setattr(module, name, dying)
+lake, as_of = given
 open_case(runner.session("local[2]", "dies", journal_bytes=0), [lake], int(as_of), Policy())
 """
+)
 """A refresh that kills itself at a place: nothing in the product knows of this."""
 
 PLACES = (
@@ -58,8 +43,8 @@ PLACES = (
     ("runner.write", "after", 2),
     ("runner.write_by", "after", 1),
     ("runner.write", "after", 3),
-    ("days.publish", "before", 1),
-    ("days.publish", "after", 1),
+    ("gold.days.publish", "before", 1),
+    ("gold.days.publish", "after", 1),
 )
 """After terms, lives that are to be placed, days and index are written; and around the end."""
 
@@ -81,6 +66,6 @@ def test_a_refresh_that_is_killed_anywhere_is_done_again(spark: SparkSession, tm
         asked = [sys.executable, "-c", DIES, lake, str(as_of), place, when, str(count)]
         dead = subprocess.run(asked, timeout=JOB_WITHIN_S, check=False, capture_output=True)
         assert dead.returncode == -signal.SIGKILL, dead.stderr.decode()[-2_000:]
-        is_done = (place, when) == ("days.publish", "after")
+        is_done = (place, when) == ("gold.days.publish", "after")
         assert (days.load(days.place([lake])) != before) is is_done
         assert is_equal(spark, [lake], as_of)

@@ -15,6 +15,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from dying import that_dies
 from fingerprints import fingerprints
 from journals import PLANTS, healthy, plant, publish
 
@@ -29,32 +30,13 @@ pytestmark = pytest.mark.spark
 INGEST_WITHIN_S = 900
 WATCH_EVERY_S = 0.01
 
-DIES = """
-import os, signal, sys
-from onceonly.lake import jobs, manifest, runner, storage
-from onceonly.lake.ingest import batch, register
-
-lake, place, when, count = sys.argv[1:]
-module = {"storage": storage, "runner": runner, "manifest": manifest, "register": register,
-          "batch": batch}[place.partition(".")[0]]
-name = place.partition(".")[2]
-original, calls = getattr(module, name), 0
+DIES = that_dies(
+    """
+from onceonly.lake import jobs, manifest
 manifest.ENTRIES_MAX = 2
-
-def dying(*arguments, **named):
-    global calls
-    calls += 1
-    is_last = calls == int(count)
-    if is_last and when == "before":
-        os.kill(os.getpid(), signal.SIGKILL)
-    result = original(*arguments, **named)
-    if is_last and when == "after":
-        os.kill(os.getpid(), signal.SIGKILL)
-    return result
-
-setattr(module, name, dying)
-jobs.ingest(lake)
+jobs.ingest(*given)
 """
+)
 """An ingest that kills itself at a place: nothing in the product knows of this."""
 
 PLACES = (
@@ -65,7 +47,7 @@ PLACES = (
     ("manifest.append", "after", 1),
     ("storage._put_in_place", "before", 2),
     ("manifest.snapshot", "after", 1),
-    ("batch.take", "after", 1),
+    ("ingest.batch.take", "after", 1),
 )
 """Before and after everything that an ingest leaves behind. `storage._link` gives an entry of the
 manifest's log its name, and `storage._put_in_place` renames a file: first that of the register,

@@ -470,8 +470,15 @@ class WorldCase:
         Where the sender's store was set back, the message may have been submitted again since its
         first copy came, with another Timestamp (C7).
         """
+        return self.copies_made_at(course, row)[-1]
+
+    def copies_made_at(self, course: Course, row: Row) -> list[int | None]:
+        """Timestamps of all copies that had come before a receiver's row.
+
+        A process that paused may take several at once, one of them altered on its way.
+        """
         before = [one for one in self._brought(course) if one.order < row.order]
-        return before[-1].letter.timestamp_at if before else self.made_at(course)
+        return [one.letter.timestamp_at for one in before] or [self.made_at(course)]
 
     def _brought(self, course: Course) -> list[Coming]:
         """The copies that came from machines of the world."""

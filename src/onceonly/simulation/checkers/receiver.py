@@ -250,12 +250,15 @@ def _refused_in_time(case: WorldCase, course: Course) -> Iterator[Violation]:
     terms = course.terms
     lives_s = min(terms.persist_duration_s, terms.time_to_live_s or terms.persist_duration_s)
     for row in course.into:
-        record, made_at = row.record, case.copy_made_at(course, row)
+        record = row.record
         is_late = record.error_code == ErrorCode.TIME_TO_LIVE_EXPIRED
-        if record.event is not Event.REJECTED or not is_late or made_at is None:
+        if record.event is not Event.REJECTED or not is_late:
             continue
+        made_at = [at for at in case.copies_made_at(course, row) if at is not None]
         is_endless = terms.semantics is DeliverySemantics.EXACTLY_ONCE
-        is_in_time = is_endless or record.at <= made_at + lives_s * US_PER_S
+        if not made_at:
+            continue
+        is_in_time = is_endless or record.at <= min(made_at) + lives_s * US_PER_S
         if is_in_time and not case.has_forgotten(course.node, row.order):
             yield _at("I9", course, "refused for its age, and it was in its time", row.order)
 
