@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import gc
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+import onceonly.simulation
 from onceonly.message.word import changed
 from onceonly.simulation.campaign.code import fresh_seed
 from onceonly.simulation.campaign.worlds import run_plan, run_range, run_seed
@@ -95,3 +99,67 @@ def test_a_world_leaves_nothing_behind_that_still_runs():
     finally:
         sys.unraisablehook = before
     assert not found
+
+
+PLANTED = """
+def draw(lines):
+    ends = {one.end for one in lines}
+    for end in ends:
+        yield end
+"""
+
+
+def test_nothing_in_the_simulator_goes_through_a_set_in_the_order_of_its_hashes():
+    """A world in which that matters may be one of thousands; a loop is seen in the source."""
+    assert list(loops_over_sets(ast.parse(PLANTED))) == [4]
+    (folder,) = onceonly.simulation.__path__
+    found = [
+        f"{file.relative_to(folder)}:{line}"
+        for file in sorted(Path(folder).rglob("*.py"))
+        for line in loops_over_sets(ast.parse(file.read_text("utf-8")))
+    ]
+    assert not found, "go through sorted(...), or dict.fromkeys(...) instead of the set"
+
+
+def loops_over_sets(tree: ast.AST) -> Iterator[int]:
+    """The lines of loops, lists and dicts that are made in the order of a set."""
+    kinds = ast.FunctionDef, ast.AsyncFunctionDef, ast.Module
+    lines: set[int] = set()
+    for part in ast.walk(tree):
+        if isinstance(part, kinds):
+            named = set(sets_named(part))
+            for node in ast.walk(part):
+                if any(is_set(each, named) for each in iterated(node)):
+                    assert isinstance(node, ast.stmt | ast.expr)
+                    lines.add(node.lineno)
+    yield from sorted(lines)
+
+
+def iterated(node: ast.AST) -> list[ast.expr]:
+    """What the node goes through, one after the other, so that the order may be seen."""
+    if isinstance(node, ast.For | ast.AsyncFor):
+        return [node.iter]
+    if isinstance(node, ast.ListComp | ast.DictComp):
+        return [each.iter for each in node.generators]
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        return node.args if node.func.id in ("list", "tuple", "enumerate", "iter") else []
+    return []
+
+
+def sets_named(part: ast.AST) -> Iterator[str]:
+    """The names that are given to sets there; a module's own ones are those of its top level."""
+    for node in part.body if isinstance(part, ast.Module) else ast.walk(part):
+        if isinstance(node, ast.Assign | ast.AnnAssign) and is_set(node.value, set()):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            yield from (name.id for name in targets if isinstance(name, ast.Name))
+
+
+def is_set(value: ast.expr | None, named: set[str]) -> bool:
+    """Whether it is a set by its form, or by its name."""
+    if isinstance(value, ast.Call):
+        return isinstance(value.func, ast.Name) and value.func.id in ("set", "frozenset")
+    if isinstance(value, ast.BinOp):
+        return is_set(value.left, named) or is_set(value.right, named)
+    if isinstance(value, ast.Name):
+        return value.id in named
+    return isinstance(value, ast.Set | ast.SetComp)

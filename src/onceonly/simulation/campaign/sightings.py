@@ -15,7 +15,7 @@ from onceonly.simulation.history import Happening, History, Row
 from onceonly.simulation.network import Fate
 from onceonly.simulation.plan import Plan
 
-_ENDS = frozenset({"killed", "power-cut", "stopped-itself"})
+_ENDS = ("killed", "power-cut", "stopped-itself")
 _HOUR_NS = 3_600 * 10**9
 _HIGH = SEQUENCE_NUMBER_MAX - 1_000
 _BOUNDARY_US = 2 * US_PER_S

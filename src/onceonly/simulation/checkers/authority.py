@@ -48,7 +48,7 @@ _COPIES = frozenset(
 """Rows that a copy of the message causes. A refusal changes nothing, except one for a wrong number:
 the second one in a row closes the pair (R-11)."""
 
-_QUESTIONS = frozenset({Event.INQUIRY_RECEIVED, Event.CANCEL_CONFIRMED})
+_QUESTIONS = (Event.INQUIRY_RECEIVED, Event.CANCEL_CONFIRMED)
 """Rows of which a question about the message is the cause; each leaves one of each at most."""
 
 _NOT_TOLD = frozenset({"", "NotRecognized"})

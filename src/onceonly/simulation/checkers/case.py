@@ -217,12 +217,6 @@ class WorldCase:
         """Whether an old copy of the machine's store was put back between two places."""
         return any(first < one.order < last for one in self.happened(node, "restored"))
 
-    def lost_numbers(self, *nodes: str) -> bool:
-        """Whether the numbers of any of these machines were lost on purpose (fault C6, I35)."""
-        return self.is_set_back(*nodes) or any(
-            self.happened(node, "numbers-lost") for node in nodes
-        )
-
     # Filing.
 
     def course(self, node: str, key: Key, agreement_id: str | None) -> Course:
@@ -600,8 +594,3 @@ class WorldCase:
             for action in self.plan.actions
             if (action.kind, action.node, action.args.get("what")) == ("operate", node, "suspend")
         ]
-
-    def is_operators(self, node: str, parties: Parties) -> bool:
-        """Whether an incident of the pair waits for an operator; trouble goes by itself (R-40)."""
-        incidents = self.world.nodes[node].snapshot().list_incidents(is_open=True)
-        return any(tuple(one.pair) == tuple(parties) and not one.is_trouble for one in incidents)

@@ -302,9 +302,15 @@ def _drained(case: WorldCase) -> Iterator[Violation]:
             if case.is_set_back(*case.nodes_between(view.pair)) or (name, view.pair) in deaf:
                 continue
             # A pathological ExactlyOnce message blocks its pair until an operator acts (R-17).
-            is_ours = view.role is Role.SENDER and not case.is_operators(name, view.pair)
+            is_ours = view.role is Role.SENDER and not _is_operators(case, name, view.pair)
             if view.status is not PairStatus.OPEN or (is_ours and view.queued):
                 text = (
                     f"{name}: the pair to {view.pair.to_party} is {view.status}, {view.queued} wait"
                 )
                 yield Violation("L6", text, case.end_order)
+
+
+def _is_operators(case: WorldCase, node: str, pair: Pair) -> bool:
+    """Whether an incident of the pair waits for an operator; trouble goes by itself (R-40)."""
+    incidents = case.world.nodes[node].snapshot().list_incidents(is_open=True)
+    return any(one.pair == pair and not one.is_trouble for one in incidents)

@@ -44,7 +44,7 @@ def judge(case: WorldCase) -> Iterator[Violation]:
         if direction is Direction.IN and name_of(parties[1]) == node:
             yield from _refused_numbers(case, node, rows)
             yield from _withheld_before(case, node, rows)
-        if case.lost_numbers(*case.nodes_between(parties)):
+        if _have_lost_numbers(case, case.nodes_between(parties)):
             continue
         if direction is Direction.OUT:
             walk = _Turns(case, node, parties)
@@ -54,6 +54,11 @@ def judge(case: WorldCase) -> Iterator[Violation]:
         elif name_of(parties[1]) == node:
             yield from _numbers_received(case, parties, rows)
             yield from _order(case, node, parties, rows)
+
+
+def _have_lost_numbers(case: WorldCase, nodes: list[str]) -> bool:
+    """Whether the numbers of any of these machines were lost on purpose (fault C6, I35)."""
+    return case.is_set_back(*nodes) or any(case.happened(node, "numbers-lost") for node in nodes)
 
 
 def first_number(case: WorldCase, parties: Parties) -> int | None:

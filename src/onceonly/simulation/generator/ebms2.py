@@ -234,7 +234,7 @@ def _signed(chance: Random, line: Line, signs: Signed) -> Line:
 def _tamper(draft: _Draft) -> None:
     """Somebody on the way changes packages; only where everything there is signed."""
     chance = draft.chance
-    for one in {(line.one, line.other) for line in draft.lines}:
+    for one in dict.fromkeys((line.one, line.other) for line in draft.lines):
         beside = [line for line in draft.lines if {line.one, line.other} == {*one}]
         if all(line.signs is Signed.ALL for line in beside):
             for source, target in (one, one[::-1]):
