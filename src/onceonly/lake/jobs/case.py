@@ -18,6 +18,7 @@ from onceonly.lake.page.findings import CHAIN, PAIRS_LISTED, InvariantResult, Ju
 from onceonly.lake.reports import reconciliation
 from onceonly.lake.reports.budgets import Terms
 from onceonly.lake.reports.sla import SlaTarget
+from onceonly.lake.runner import Holdings
 from onceonly.lake.runs import LakeRun, Mark
 from onceonly.lake.verdicts import Policy, Verdict
 from onceonly.lake.wholeness import Wholeness
@@ -89,13 +90,13 @@ def open_case(
             held = held.as_found(marks)
             if as_of is None:
                 as_of, until = evidence.as_of, evidence.until
-        coverage = model.merge_coverage(held.read("coverage")).persist()
+        coverage = _coverage(held)
         if as_of is None:
             as_of = max(time.time_ns() // 1_000, _end_of_drills(coverage))
         if until is not None and _last_at(coverage) > until:
             held = held.cut(until)
             coverage.unpersist()
-            coverage = model.merge_coverage(held.read("coverage")).persist()
+            coverage = _coverage(held)
         journal = held.read("journal")
         # Gold has every row, and is of no use where some do not count.
         if is_mine and held.is_one_copy and not held.is_cut:
@@ -115,6 +116,12 @@ def open_case(
             whole = _as_told(held.wholeness(), evidence)
         case = JudgedCase(journal, coverage, judged, as_of, policy, whole)
         return case._replace(marks=marks, until=until, days=days)
+
+
+def _coverage(held: Holdings) -> DataFrame:
+    # A few rows: in one part, since what is kept is cut as the shuffle was, and a task for each of
+    # a thousand empty parts, in each of the many plans that ask, takes longer than all else.
+    return model.merge_coverage(held.read("coverage")).coalesce(1).persist()
 
 
 def rules_of(policy: Policy | None, evidence: LakeRun | None) -> Policy:
