@@ -21,7 +21,7 @@ def fingerprint(rows: DataFrame) -> tuple[int, int]:
     """Count of rows, and a sum over the hashes of all of them: order plays no part."""
     hashes = rows.select(F.xxhash64(*sorted(rows.columns)).cast("decimal(38,0)").alias("hash"))
     [found] = hashes.agg(F.count("*").alias("rows"), F.sum("hash").alias("sum")).collect()
-    return found["rows"], int(found["sum"])
+    return found["rows"], int(found["sum"] or 0)
 
 
 def fingerprints(spark: SparkSession, lake: str) -> dict[str, tuple[int, int]]:

@@ -4,14 +4,14 @@ Knows which function makes each table from the evidence, and nothing of where it
 `onceonly lake reconcile` writes them all, and the reference prints them all.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from pyspark.sql import DataFrame
 
 from onceonly.lake.expressions import US_PER_S
-from onceonly.lake.gold.days import BY_DAY
+from onceonly.lake.gold.days import BY_DAY, Kept
 from onceonly.lake.reports import (
     availability,
     backlog,
@@ -89,8 +89,8 @@ class Evidence(NamedTuple):
     """What the scorecard is kept against."""
     terms: Terms = MappingProxyType({})
     """What was agreed, by agreement id, if it is known; the journal does not tell it."""
-    days: Mapping[str, str] = MappingProxyType({})
-    """The folder of the judged lives of each day; none where the lives are not kept by day."""
+    kept: Kept | None = None
+    """What is kept by day; None where nothing is."""
 
     @property
     def timeout_us(self) -> int | None:
@@ -107,6 +107,9 @@ class CatalogueEntry(NamedTuple):
     of_lives: Callable[[DataFrame, DataFrame], DataFrame] | None = None
     """Where every row is of one life: how it is made of judged lives of some days, with the day of
     each, and of the journal rows from the first to the last of them. The rows keep the day."""
+    of_rows: Callable[[DataFrame], DataFrame] | None = None
+    """Where every row is of one journal row, or of rows of one message: how it is made of all
+    journal rows of some days, with the day of each. The rows keep the day."""
 
     @property
     def name(self) -> str:
@@ -115,14 +118,46 @@ class CatalogueEntry(NamedTuple):
 
 
 TABLES: Final = (
-    CatalogueEntry(messages.DEFINITION, lambda e: messages.table(e.journal)),
-    CatalogueEntry(attempts.DEFINITION, lambda e: attempts.table(e.journal)),
-    CatalogueEntry(acks.DEFINITION, lambda e: acks.table(e.journal)),
-    CatalogueEntry(duplicates.DEFINITION, lambda e: duplicates.table(e.journal)),
-    CatalogueEntry(notices.DEFINITION, lambda e: notices.table(e.journal)),
-    CatalogueEntry(status_probes.DEFINITION, lambda e: status_probes.table(e.journal)),
-    CatalogueEntry(app_deliveries.DEFINITION, lambda e: app_deliveries.table(e.journal)),
-    CatalogueEntry(hops.DEFINITION, lambda e: hops.table(e.journal)),
+    CatalogueEntry(
+        messages.DEFINITION,
+        lambda e: messages.table(e.journal),
+        of_rows=lambda rows: messages.table(rows, BY_DAY),
+    ),
+    CatalogueEntry(
+        attempts.DEFINITION,
+        lambda e: attempts.table(e.journal),
+        of_rows=lambda rows: attempts.table(rows, BY_DAY),
+    ),
+    CatalogueEntry(
+        acks.DEFINITION,
+        lambda e: acks.table(e.journal),
+        of_rows=lambda rows: acks.table(rows, BY_DAY),
+    ),
+    CatalogueEntry(
+        duplicates.DEFINITION,
+        lambda e: duplicates.table(e.journal),
+        of_rows=lambda rows: duplicates.table(rows, BY_DAY),
+    ),
+    CatalogueEntry(
+        notices.DEFINITION,
+        lambda e: notices.table(e.journal),
+        of_rows=lambda rows: notices.table(rows, BY_DAY),
+    ),
+    CatalogueEntry(
+        status_probes.DEFINITION,
+        lambda e: status_probes.table(e.journal),
+        of_rows=lambda rows: status_probes.table(rows, BY_DAY),
+    ),
+    CatalogueEntry(
+        app_deliveries.DEFINITION,
+        lambda e: app_deliveries.table(e.journal),
+        of_rows=lambda rows: app_deliveries.table(rows, BY_DAY),
+    ),
+    CatalogueEntry(
+        hops.DEFINITION,
+        lambda e: hops.table(e.journal),
+        of_rows=lambda rows: hops.table(rows, BY_DAY),
+    ),
     CatalogueEntry(
         channel_intervals.DEFINITION,
         lambda e: channel_intervals.table(e.journal, as_of=e.as_of),

@@ -387,21 +387,21 @@ RULES: Final = 3
 """Increased when `partial` takes other rows than before, so that older folds are not merged."""
 
 
-def partial(journal: DataFrame) -> DataFrame:
-    """Lifecycles as far as these rows tell: one row per message key in them."""
+def is_of_life() -> Column:
+    """Whether the row is one of those that lifecycles are made of."""
     # An orphan acknowledgement names a message, but nobody knows for whom that was.
     is_named = F.col("to_party").isNotNull() | is_event(Event.ORPHAN_ACK_RECEIVED)
     # An end of a message cannot be its intermediary: such a row would hide what the end owes.
     is_tale = is_passing() & is_true(F.col("party").isin(F.col("from_party"), F.col("to_party")))
     # A row that our own gateway refused never was a message; only receivers refuse messages.
     is_own_refusal = is_event(Event.REJECTED) & is_outbound()
-    rows = journal.where(
-        subject().isNotNull()
-        & is_named
-        & marks.kind().isNotNull()
-        & ~is_tale
-        & ~is_true(is_own_refusal)
-    )
+    is_told = subject().isNotNull() & marks.kind().isNotNull()
+    return is_told & is_named & ~is_tale & ~is_true(is_own_refusal)
+
+
+def partial(journal: DataFrame) -> DataFrame:
+    """Lifecycles as far as these rows tell: one row per message key in them."""
+    rows = journal.where(is_of_life())
     # The hash of null is a number as well.
     has_content = is_event(*_WITH_CONTENT) & ~is_passing()
     has_terms = is_event(*_WITH_TERMS) & ~is_passing()

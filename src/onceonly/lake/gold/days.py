@@ -47,6 +47,25 @@ class Day(NamedTuple):
         return self.basis == basis and self.turned_at < as_of <= self.turns_at
 
 
+class RowsOfDay(NamedTuple):
+    """The journal rows that belong to one day, in whose journal ever."""
+
+    mark: str
+    """Another one whenever a row came."""
+    first_at: int
+    """The first instant of any of them, microseconds UTC."""
+    last_at: int
+
+
+class Kept(NamedTuple):
+    """What is kept by day, for those who read it. Days are UTC, as in `2026-11-25`."""
+
+    lives: Mapping[str, str]
+    """The folder of the judged lives of each day."""
+    rows: Mapping[str, RowsOfDay]
+    index_folders: Sequence[str]
+
+
 class Included(NamedTuple):
     """How far a journal is folded in."""
 
@@ -65,6 +84,8 @@ class Gold:
     """By the name of the journal (`journal_name`)."""
     days: Mapping[str, Day] = field(default_factory=dict)
     """By UTC day, as in `2026-11-25`."""
+    rows: Mapping[str, RowsOfDay] = field(default_factory=dict)
+    """By UTC day, also of days that no life is kept under."""
     index: tuple[str, ...] = ()
     terms: tuple[str, ...] = ()
     """Folders of what the numbers of terms stand for (`model.terms`)."""
@@ -87,6 +108,14 @@ class Gold:
             days=dict(sorted({**self.days, **days}.items())),
             retired=(*self.retired, *(Retired(one, now) for one in gone)),
         )
+
+    def with_rows(self, spans: Mapping[str, tuple[int, int]], mark: str) -> "Gold":
+        """With more rows of these days, from the first instant to the last."""
+        rows = dict(self.rows)
+        for day, (first, last) in spans.items():
+            known = rows.get(day, RowsOfDay(mark, first, last))
+            rows[day] = RowsOfDay(mark, min(first, known.first_at), max(last, known.last_at))
+        return replace(self, rows=dict(sorted(rows.items())))
 
     def with_index(self, folder: str, instead_of: Sequence[str], now: int) -> "Gold":
         """With one more folder of the index; those that it replaces retire."""
@@ -141,6 +170,7 @@ def publish(where: str, gold: Gold) -> None:
         "folds": gold.folds,
         "included": gold.included,
         "days": gold.days,
+        "rows": gold.rows,
         "index": gold.index,
         "terms": gold.terms,
         "policy": gold.policy,
@@ -157,6 +187,7 @@ def _parsed(read: dict[str, Any]) -> Gold:
         folds=read["folds"],
         included={name: Included(*one) for name, one in read["included"].items()},
         days={name: Day(*one) for name, one in read["days"].items()},
+        rows={name: RowsOfDay(*one) for name, one in read["rows"].items()},
         index=tuple(read["index"]),
         terms=tuple(read["terms"]),
         policy=Policy(*read["policy"]),

@@ -1,13 +1,18 @@
-"""Under which day a life is kept: pure functions."""
+"""Under which day a life is kept, and each journal row with it: pure functions."""
 
 import datetime as dt
+from collections.abc import Collection, Mapping
+from functools import reduce
+from operator import or_
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 from pyspark.sql.types import DateType, LongType, StructField, StructType
 
-from onceonly.lake.gold.days import BY_DAY
+from onceonly.lake import marks, model
+from onceonly.lake.expressions import is_event, is_true, never, subject
+from onceonly.lake.gold.days import BY_DAY, RowsOfDay
 from onceonly.lake.reports.columns import utc_day
 from onceonly.lake.schemas import KEY
 
@@ -17,6 +22,10 @@ INDEX: Final = StructType([StructField(HASH, LongType()), StructField(BY_DAY, Da
 
 _FIRST_DAY: Final = dt.date(2000, 1, 1)
 """A clock that is wrong may say any day, and each makes a folder: those before are kept as one."""
+_LAST_DAY: Final = dt.date(2100, 1, 1)
+"""As `_FIRST_DAY`, of rows that are about no message: their day must be the same in every run."""
+SPANS_MAX: Final = 64
+"""More spans of time than these are read as one."""
 
 
 def key_hash() -> Column:
@@ -49,3 +58,64 @@ def torn(lives: DataFrame) -> DataFrame:
     """
     days = lives.groupBy(HASH).agg(F.min(BY_DAY).alias("least"), F.max(BY_DAY).alias("greatest"))
     return days.where(F.col("least") < F.col("greatest")).select(HASH, "least")
+
+
+def row_hash() -> Column:
+    """The hash of the message that a journal row is about; null where it is about none.
+
+    A row of a message's event that lacks the MessageId is one with all others like it.
+    """
+    is_about_one = subject().isNotNull() | is_event(*marks.OF_ENDS)
+    of_message = F.xxhash64(F.coalesce("from_party", "party"), "to_party", subject())
+    return F.when(is_about_one, of_message)
+
+
+def others(journal: DataFrame) -> DataFrame:
+    """Of rows that no life is made of: `first_at` and `last_at` per `HASH`.
+
+    Those about no message have the hash null, and are told apart by `own`, their `day_of_row`.
+    """
+    rows = journal.where(~is_true(model.is_of_life())).select(row_hash().alias(HASH), "at")
+    own = F.when(F.col(HASH).isNull(), day_of_row(F.col("at")))
+    return (
+        rows.withColumn("own", own)
+        .groupBy(HASH, "own")
+        .agg(F.min("at").alias("first_at"), F.max("at").alias("last_at"))
+    )
+
+
+def day_of_row(at: Column) -> Column:
+    """The day of a row that is about no message."""
+    return F.greatest(F.least(utc_day(at), F.lit(_LAST_DAY)), F.lit(_FIRST_DAY))
+
+
+def rows_of(journal: DataFrame, index: DataFrame, days: Mapping[str, RowsOfDay]) -> DataFrame:
+    """All journal rows of these days, each with its day (`BY_DAY`).
+
+    A row is of the day of its message, so that what is asked of the rows of one message together
+    is asked of the rows of one day.
+    """
+    wanted = [dt.date.fromisoformat(day) for day in days]
+    told = index.where(F.col(BY_DAY).isin(wanted)).withColumnRenamed(BY_DAY, "told")
+    own = F.when(F.col(HASH).isNull(), day_of_row(F.col("at")))
+    return (
+        journal.where(_is_within(days.values()))
+        .withColumn(HASH, row_hash())
+        .join(told, HASH, "left")
+        .withColumn(BY_DAY, F.coalesce("told", own))
+        .where(F.col(BY_DAY).isin(wanted))
+        .drop(HASH, "told")
+    )
+
+
+def _is_within(spans: Collection[RowsOfDay]) -> Column:
+    """Whether a row may be of days with these spans."""
+    joined: list[tuple[int, int]] = []
+    for first, last in sorted((one.first_at, one.last_at) for one in spans):
+        if joined and first <= joined[-1][1]:
+            joined[-1] = joined[-1][0], max(last, joined[-1][1])
+        else:
+            joined.append((first, last))
+    if len(joined) > SPANS_MAX:
+        joined = [(joined[0][0], joined[-1][1])]
+    return reduce(or_, [F.col("at").between(*span) for span in joined], never())

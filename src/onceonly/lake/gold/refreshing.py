@@ -21,12 +21,26 @@ from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's wo
 from onceonly.lake import activity, lease, model, runner, storage, verdicts
 from onceonly.lake.compaction import KEEP_S
 from onceonly.lake.gold import days, placing
-from onceonly.lake.gold.days import BY_DAY, INDEX, LIVES, STAGING, TERMS, Day, Gold, Included
+from onceonly.lake.gold.days import (
+    BY_DAY,
+    INDEX,
+    LIVES,
+    STAGING,
+    TERMS,
+    Day,
+    Gold,
+    Included,
+    Kept,
+    RowsOfDay,
+)
 from onceonly.lake.runner import Holdings
 from onceonly.lake.verdicts import Policy
 
 FOLDERS_MAX: Final = 16
 """More folders than these, of the index or of terms, are written as one."""
+
+INDEX_EVERYWHERE_BYTES: Final = 48 << 20
+"""An index below this size, of some four million keys, is sent to every task as a whole."""
 
 _END_OF_TIME: Final = 2**62
 
@@ -79,8 +93,8 @@ def turn(lakes: Sequence[str]) -> Iterator[bool]:
 _READ_ONLY: Final = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
-def refresh(asked: Refresh) -> dict[str, str]:
-    """Bring gold up to date; returns the folder of the judged lives of each day.
+def refresh(asked: Refresh) -> Kept:
+    """Bring gold up to date; returns what is kept of each day.
 
     A folder never holds other lives, or the same ones judged otherwise, than it did. To be called
     in a `turn` that began before the holdings were read.
@@ -106,12 +120,25 @@ def refresh(asked: Refresh) -> dict[str, str]:
     if known != before:
         kept = days.sweep(asked.where, known, now - int(KEEP_S * 1_000_000))
         days.publish(asked.where, kept)
-    return {name: f"{asked.where}/{day.folder}" for name, day in known.days.items()}
+    return Kept(
+        {name: f"{asked.where}/{day.folder}" for name, day in known.days.items()},
+        known.rows,
+        _paths(asked, known.index),
+    )
 
 
 def lives(spark: SparkSession, folders: Collection[str]) -> DataFrame:
     """The judged lives in these folders, with the day under which each is kept."""
     return runner.folders_of(spark, runner.JUDGED, list(folders))
+
+
+def rows(journal: DataFrame, kept: Kept, wanted: Mapping[str, RowsOfDay]) -> DataFrame:
+    """The journal rows of these days, with the day of each (`BY_DAY`)."""
+    index = runner.folders_of(journal.sparkSession, placing.INDEX, kept.index_folders)
+    if sum(map(storage.size, kept.index_folders)) <= INDEX_EVERYWHERE_BYTES:
+        # Spark guesses that it is larger, and would sort all rows of the journal by the hash.
+        index = F.broadcast(index)
+    return placing.rows_of(journal, index, wanted)
 
 
 def pending(lakes: Sequence[str], held: Holdings) -> tuple[int, Policy]:
@@ -169,7 +196,8 @@ def _fold(asked: Refresh, known: Gold, stale: set[str], now: int) -> Gold:
         folder = _mended(asked, known, folder)
         written = _read(asked.spark, asked.where, [folder])
         _write_index(asked, index := days.fresh(INDEX), _index_of(written))
-        return known.with_days(_days(asked, folder), now).with_index(index, (), now)
+        known = known.with_days(_days(asked, folder), now).with_index(index, (), now)
+        return _with_rows(asked, known, rows, _spans(written), now)
     staged = days.fresh(STAGING)
     at = f"{asked.where}/{staged}"
     runner.write(fresh.withColumn(placing.HASH, placing.key_hash()), at)
@@ -178,6 +206,7 @@ def _fold(asked: Refresh, known: Gold, stale: set[str], now: int) -> Gold:
     places = placing.placed(new.select(placing.HASH, "first_at"), told, today).persist()
     touched = {str(row[BY_DAY]) for row in places.select(BY_DAY).distinct().collect()}
     moved = new.join(places.select(placing.HASH, BY_DAY), placing.HASH).drop(placing.HASH)
+    spans = _spans(moved)
     there = _old(asked, known, touched & known.days.keys())
     merged = model.merge(there.unionByName(moved), F.min(BY_DAY).alias(BY_DAY))
     rest = _old(asked, known, stale - touched)
@@ -187,7 +216,44 @@ def _fold(asked: Refresh, known: Gold, stale: set[str], now: int) -> Gold:
     places.unpersist()
     storage.remove(at)
     known = known.with_days(_days(asked, folder), now).with_index(index, (), now)
+    known = _with_rows(asked, known, rows, spans, now)
     return _with_short_index(asked, known, now)
+
+
+Spans = dict[str, tuple[int, int]]
+"""By day, the first instant and the last one of some rows, microseconds UTC."""
+
+
+def _spans(placed: DataFrame) -> Spans:
+    """Of `BY_DAY`, `first_at` and `last_at`."""
+    ends = placed.groupBy(BY_DAY).agg(
+        F.min("first_at").alias("first"), F.max("last_at").alias("last")
+    )
+    return {str(row[BY_DAY]): (row["first"], row["last"]) for row in ends.collect()}
+
+
+def _with_rows(asked: Refresh, known: Gold, rows: DataFrame, spans: Spans, now: int) -> Gold:
+    """With the days of new rows: those of `spans`, of lives, and of the rows that no life has."""
+    with activity.step(asked.spark, "days of other rows"):
+        told = runner.folders_of(asked.spark, placing.INDEX, _paths(asked, known.index))
+        today = dt.datetime.fromtimestamp(now / 1_000_000, dt.UTC).date()
+        others = placing.others(rows).persist()
+        places = placing.placed(others.where(F.col(placing.HASH).isNotNull()), told, today)
+        places = places.persist()
+        days_of_others = others.join(places, placing.HASH, "left")
+        placed = days_of_others.withColumn(BY_DAY, F.coalesce(BY_DAY, "own"))
+        more = _spans(placed)
+        if not places.where("is_new").isEmpty():
+            _write_index(
+                asked,
+                index := days.fresh(INDEX),
+                places.where("is_new").select(placing.HASH, BY_DAY),
+            )
+            known = known.with_index(index, (), now)
+        places.unpersist()
+        others.unpersist()
+    mark = days.fresh("rows")
+    return known.with_rows(spans, mark).with_rows(more, mark)
 
 
 def _last_batches(asked: Refresh, known: Gold) -> dict[str, int]:

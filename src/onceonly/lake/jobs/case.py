@@ -12,7 +12,7 @@ from onceonly.journal.segment import party_folder
 from onceonly.lake import activity, invariants, model, runner, storage, verdicts, wholeness
 from onceonly.lake.catalogue import HOUR_US, Evidence
 from onceonly.lake.gold import refreshing
-from onceonly.lake.gold.days import BY_DAY
+from onceonly.lake.gold.days import BY_DAY, Kept
 from onceonly.lake.gold.refreshing import Refresh
 from onceonly.lake.page.findings import CHAIN, PAIRS_LISTED, InvariantResult, Judged
 from onceonly.lake.reports import reconciliation
@@ -45,8 +45,8 @@ class JudgedCase(NamedTuple):
     """How far each journal went."""
     until: int | None = None
     """Rows that are later than this do not count, in microseconds UTC; None: every row does."""
-    days: Mapping[str, str] = MappingProxyType({})
-    """The folder of the judged lives of each day; none where the lives are not kept by day."""
+    kept: Kept | None = None
+    """What is kept by day; None where nothing is."""
 
     def evidence(self, width_us: int = HOUR_US) -> Evidence:
         """What tables with bins of that width are made of."""
@@ -65,7 +65,7 @@ class JudgedCase(NamedTuple):
             width_us=width_us,
             target=self.sla,
             terms=self.terms,
-            days=self.days,
+            kept=self.kept,
         )
 
 
@@ -100,10 +100,10 @@ def open_case(
         journal = held.read("journal")
         # Gold has every row, and is of no use where some do not count.
         if is_mine and held.is_one_copy and not held.is_cut:
-            days = refreshing.refresh(Refresh(spark, lakes, held, coverage, as_of, policy))
-            judged = refreshing.lives(spark, days.values()).drop(BY_DAY)
+            kept = refreshing.refresh(Refresh(spark, lakes, held, coverage, as_of, policy))
+            judged = refreshing.lives(spark, kept.lives.values()).drop(BY_DAY)
         else:
-            days = {}
+            kept = None
             lives = model.partial(journal)
             judged = verdicts.verdict(lives, coverage, as_of=as_of, policy=policy)
             judged = model.with_terms(judged, model.terms(journal)).persist()
@@ -115,7 +115,7 @@ def open_case(
         else:
             whole = _as_told(held.wholeness(), evidence)
         case = JudgedCase(journal, coverage, judged, as_of, policy, whole)
-        return case._replace(marks=marks, until=until, days=days)
+        return case._replace(marks=marks, until=until, kept=kept)
 
 
 def _coverage(held: Holdings) -> DataFrame:

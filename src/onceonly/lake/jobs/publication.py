@@ -1,11 +1,11 @@
 """Write tables of the catalogue, each to a place of its own, and publish all of them at once."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from pkgutil import get_data
-from typing import Final
+from typing import Final, NamedTuple
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
@@ -44,8 +44,8 @@ def _write(table: CatalogueEntry, evidence: Evidence, lake: str, target: Target)
         columns = tuple(frame.dtypes)
         if wanted is TableFormat.PLAIN:
             folder = runs.fresh_folder(table.name)
-            if table.of_lives is not None and evidence.days:
-                days = _write_by_day(table, table.of_lives, evidence, lake, folder)
+            if by_day := _by_day(table, evidence, lake):
+                days = _write_by_day(table, by_day, lake, folder)
                 return Written(table.name, wanted, columns, (folder,), days=days)
             runner.write_table(frame, f"{lake}/{folder}", wanted)
             return Written(table.name, wanted, columns, (folder,))
@@ -55,28 +55,58 @@ def _write(table: CatalogueEntry, evidence: Evidence, lake: str, target: Target)
         return Written(table.name, wanted, columns, place=place, version=version)
 
 
-def _write_by_day(
-    table: CatalogueEntry,
-    of_lives: Callable[[DataFrame, DataFrame], DataFrame],
-    evidence: Evidence,
-    lake: str,
-    folder: str,
-) -> dict[str, str]:
-    """Write the days whose lives are others than those of the run before, and link the rest."""
-    mark = sha256(get_data("onceonly.lake", f"tables/{table.name}.py") or b"").hexdigest()[:12]
-    made_of = {
-        day: f"{mark} {lives.removeprefix(lake)}" for day, lives in sorted(evidence.days.items())
-    }
+class _ByDay(NamedTuple):
+    """A table whose rows are of one day each."""
+
+    made_of: Mapping[str, str]
+    """What the rows of each day are made of: with an equal text they are the same."""
+    of_days: Callable[[list[str]], DataFrame]
+    """The rows of these days, with the day of each."""
+
+
+def _by_day(table: CatalogueEntry, evidence: Evidence, lake: str) -> _ByDay | None:
+    """How the table is made by day; None where it is not."""
+    kept = evidence.kept
+    if kept is None:
+        return None
+    spark, code = evidence.journal.sparkSession, _mark(table.name)
+    if (of_lives := table.of_lives) is not None:
+
+        def of_their_lives(days: list[str]) -> DataFrame:
+            lives = refreshing.lives(spark, [kept.lives[day] for day in days])
+            ends = lives.agg(F.min("first_at").alias("first"), F.max("last_at").alias("last"))
+            [span] = runner.rows(ends, 1)
+            journal = evidence.journal.where(F.col("at").between(span["first"], span["last"]))
+            return of_lives(lives, journal)
+
+        lives = {day: place.removeprefix(lake) for day, place in kept.lives.items()}
+        return _ByDay({day: f"{code} {lives[day]}" for day in sorted(lives)}, of_their_lives)
+    if (of_rows := table.of_rows) is not None:
+
+        def of_their_rows(days: list[str]) -> DataFrame:
+            wanted = {day: kept.rows[day] for day in days}
+            return of_rows(refreshing.rows(evidence.journal, kept, wanted))
+
+        return _ByDay({day: f"{code} {one.mark}" for day, one in kept.rows.items()}, of_their_rows)
+    return None
+
+
+def _mark(table: str) -> str:
+    """Changes with the code that the table's rows are made by."""
+    modules = (f"tables/{table}", "tables/definition", "expressions", "marks", "schemas")
+    texts = [get_data("onceonly.lake", f"{module}.py") or b"" for module in modules]
+    return sha256(b"\0".join(texts)).hexdigest()[:12]
+
+
+def _write_by_day(table: CatalogueEntry, by_day: _ByDay, lake: str, folder: str) -> dict[str, str]:
+    """Write the days that are made of others than in the run before, and link the rest."""
+    made_of = dict(by_day.made_of)
     before = _before(table, lake)
     same = [day for day in made_of if before and before.days.get(day) == made_of[day]]
     place = f"{lake}/{folder}"
-    if len(same) < len(made_of):
-        fresh = [evidence.days[day] for day in made_of if day not in same]
-        lives = refreshing.lives(evidence.journal.sparkSession, fresh)
-        ends = lives.agg(F.min("first_at").alias("first"), F.max("last_at").alias("last"))
-        [span] = runner.rows(ends, 1)
-        journal = evidence.journal.where(F.col("at").between(span["first"], span["last"]))
-        frame = of_lives(lives, journal)
+    fresh = sorted(made_of.keys() - set(same))
+    if fresh:
+        frame = by_day.of_days(fresh)
         runner.write_by(frame.hint("rebalance", F.col(BY_DAY)), place, BY_DAY)
         storage.lay_flat(place)
     if before and same:

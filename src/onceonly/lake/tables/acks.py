@@ -47,7 +47,7 @@ WHAT: Final = {
 """What each row says of an acknowledgement."""
 
 
-def table(journal: DataFrame) -> DataFrame:
+def table(journal: DataFrame, *also: str) -> DataFrame:
     """The acknowledgements in the journal."""
     words = [F.when(is_event(event), F.lit(word)) for event, word in WHAT.items()]
     return (
@@ -61,5 +61,5 @@ def table(journal: DataFrame) -> DataFrame:
                 "is_intermediate": is_passing(),
             }
         )
-        .select(*DEFINITION.names)
+        .select(*DEFINITION.names, *also)
     )

@@ -50,7 +50,7 @@ _EVENTS: Final = (
 )
 
 
-def table(journal: DataFrame) -> DataFrame:
+def table(journal: DataFrame, *also: str) -> DataFrame:
     """The hand-overs in the journal."""
     message = Window.partitionBy("party", *KEY)
     in_turn = message.orderBy(*ROW_ORDER)
@@ -88,7 +88,7 @@ def table(journal: DataFrame) -> DataFrame:
                 "refused_at": F.timestamp_micros("refused_us"),
             }
         )
-        .select(*DEFINITION.names)
+        .select(*DEFINITION.names, *also)
     )
 
 

@@ -63,7 +63,7 @@ WHAT: Final = {
 _ENDS: Final = ("at", "monotonic_ns", "store_epoch", "event", "outcome", "status_code", "reason")
 
 
-def table(journal: DataFrame) -> DataFrame:
+def table(journal: DataFrame, *also: str) -> DataFrame:
     """The transmissions in the journal.
 
     An end belongs to the latest beginning with its number: a number is used again after a resume.
@@ -73,7 +73,7 @@ def table(journal: DataFrame) -> DataFrame:
         _of_messages(journal)
         .unionByName(_with_no_beginning(ended))
         .withColumns({"what": _what(), "peer": peer()})
-        .select(*DEFINITION.names)
+        .select(*DEFINITION.names, *also)
     )
 
 

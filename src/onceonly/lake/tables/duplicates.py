@@ -45,7 +45,7 @@ DEFINITION: Final = Definition(
 _ARRIVALS: Final = (Event.DUPLICATE_ELIMINATED, Event.COLLISION_DETECTED)
 
 
-def table(journal: DataFrame) -> DataFrame:
+def table(journal: DataFrame, *also: str) -> DataFrame:
     """The arrivals that were no new message.
 
     `after_us` goes by the clock that never jumps while the gateway was not restarted in between.
@@ -78,5 +78,5 @@ def table(journal: DataFrame) -> DataFrame:
                 ),
             }
         )
-        .select(*DEFINITION.names)
+        .select(*DEFINITION.names, *also)
     )

@@ -60,7 +60,7 @@ _EVENTS: Final = (
 )
 
 
-def table(journal: DataFrame) -> DataFrame:
+def table(journal: DataFrame, *also: str) -> DataFrame:
     """The passages in the journals of intermediaries."""
     went = ~is_true(F.col("outcome") == F.lit(Outcome.REFUSED.value))
     accepted = F.col("outcome") == F.lit(Outcome.ACCEPTED.value)
@@ -71,7 +71,7 @@ def table(journal: DataFrame) -> DataFrame:
     accepts = F.max(is_event(Event.STORED))
     return (
         journal.where(is_passing() & is_event(*_EVENTS) & F.col("message_id").isNotNull())
-        .groupBy("party", *KEY)
+        .groupBy("party", *KEY, *also)
         .agg(
             F.max("hop").alias("hop"),
             F.when(accepts, F.lit("accept")).otherwise(F.lit("relay")).alias("mode"),
@@ -85,7 +85,7 @@ def table(journal: DataFrame) -> DataFrame:
             F.sum(one_if(is_event(Event.ERROR_RECEIVED))).alias("errors"),
             F.max(ends).alias("is_given_up"),
         )
-        .select(*DEFINITION.names)
+        .select(*DEFINITION.names, *also)
     )
 
 

@@ -43,7 +43,7 @@ DEFINITION: Final = Definition(
 )
 
 
-def table(journal: DataFrame) -> DataFrame:
+def table(journal: DataFrame, *also: str) -> DataFrame:
     """The messages that these journals took in, each once per party and role."""
     role = (
         F.when(is_passing(), F.lit("intermediary"))
@@ -57,5 +57,5 @@ def table(journal: DataFrame) -> DataFrame:
         .withColumn("rank", F.row_number().over(first))
         .where("rank = 1")
         .withColumn("kept_at", F.timestamp_micros("at"))
-        .select(*DEFINITION.names)
+        .select(*DEFINITION.names, *also)
     )

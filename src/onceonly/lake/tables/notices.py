@@ -37,10 +37,10 @@ DEFINITION: Final = Definition(
 )
 
 
-def table(journal: DataFrame) -> DataFrame:
+def table(journal: DataFrame, *also: str) -> DataFrame:
     """The notices in the journal."""
     return (
         journal.where(is_event(Event.NOTIFIED))
         .withColumns({"told_at": F.timestamp_micros("at"), "kind": F.col("reason")})
-        .select(*DEFINITION.names)
+        .select(*DEFINITION.names, *also)
     )

@@ -50,7 +50,7 @@ WHAT: Final = {
 """Who said each row's words to whom."""
 
 
-def table(journal: DataFrame) -> DataFrame:
+def table(journal: DataFrame, *also: str) -> DataFrame:
     """The questions and answers in the journal."""
     words = [F.when(is_event(event), F.lit(word)) for event, word in WHAT.items()]
     is_ping = is_event(Event.PING_SENT, Event.PONG_RECEIVED)
@@ -68,5 +68,5 @@ def table(journal: DataFrame) -> DataFrame:
                 "at": F.timestamp_micros("at"),
             }
         )
-        .select(*DEFINITION.names)
+        .select(*DEFINITION.names, *also)
     )

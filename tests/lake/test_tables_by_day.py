@@ -1,0 +1,157 @@
+"""Tables cost what changed: days of the run before are linked, and the rows are the same."""
+
+from __future__ import annotations
+
+import random
+import sys
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent / "gold"))
+
+from cases import BETWEEN
+from fingerprints import fingerprint
+from journals import DAWN, MUCH_LATER, Ledger, Passage, publish
+from test_gold import DAY, exchanges
+
+from onceonly.lake import catalogue, jobs, storage
+from onceonly.lake.gold import refreshing
+from onceonly.lake.jobs.case import open_case
+from onceonly.lake.verdicts import Policy
+from onceonly.message.event import Direction, Event
+
+if TYPE_CHECKING:
+    from journals import Exchange
+    from pyspark.sql import SparkSession
+
+BY_DAY = [one.name for one in catalogue.TABLES if one.of_lives or one.of_rows]
+
+
+def files(lake: str, table: str) -> dict[str, int]:
+    """Day and number of each file on the disk, in the current table."""
+    [folder] = jobs.run(lake).tables[table].folders
+    found = Path(lake, folder).glob("*.parquet")
+    return {f"{one.name[:10]} {one.stat().st_ino}": one.stat().st_nlink for one in found}
+
+
+def unlike(spark: SparkSession, lake: str, as_of: int | None = MUCH_LATER) -> list[str]:
+    """The tables by day that are not what all rows give at once."""
+    evidence = open_case(spark, [lake], as_of, Policy()).evidence()
+    assert evidence.kept is not None
+    found = []
+    for name in BY_DAY:
+        kept, whole = jobs.table(spark, lake, name), catalogue.find(name).make(evidence)
+        if kept.columns != whole.columns or fingerprint(kept) != fingerprint(whole):
+            found.append(name)
+    return found
+
+
+def tell_odd_things(there: Exchange, passage: Passage) -> None:
+    """Rows that no life is made of, of many days, in the journals of sender and intermediary."""
+    for day in range(3):
+        there.now = DAWN + day * DAY
+        there.of_pair(Event.PAIR_SUSPENDED, reason="a test")
+        there.out(Event.TRANSMITTING, f"crossing-{day}@example", attempt=1)
+        for event in (Event.TRANSMITTING, Event.ACK_SENT, Event.STORED):
+            there.of_pair(event, attempt=1)
+            passage.between.write(event, there.now, direction=Direction.OUT, hop=0)
+        there.of_pair(Event.PING_SENT, outcome="accepted")
+        there.out(Event.ERROR_SENT, f"unknown-{day}@example", outcome="accepted", from_party=None)
+        there.sender.write(Event.ORPHAN_ACK_RECEIVED, there.now, direction=Direction.OUT)
+        there.out(Event.REJECTED, f"own-refusal-{day}@example")
+        there.out(Event.STORED, f"tale-{day}@example", hop=0)
+        passage.delivered(f"in-care-{day}@example")
+        # What is left of a message of a day before, which its ends told nothing of.
+        for event in (Event.TRANSMITTING, Event.TRANSMITTED, Event.DUPLICATE_ELIMINATED):
+            passage.note(event, "passing-for-days@example", Direction.OUT, hop=0, attempt=1)
+        there.now += 2 * DAY
+        there.out(Event.TRANSMITTED, f"crossing-{day}@example", attempt=1, outcome="unknown")
+    for at in (0, DAWN + 50 * 365 * DAY):
+        there.sender.write(Event.PONG_RECEIVED, at, direction=Direction.OUT)
+
+
+@pytest.mark.spark
+def test_tables_by_day_are_what_all_rows_give_whatever_came_when(
+    spark: SparkSession, tmp_path: Path
+):
+    """Cuts in any order, odd rows among them; a day's rows are those of its messages."""
+    there, _ = exchanges(8)
+    passage = Passage(there, Ledger(BETWEEN))
+    tell_odd_things(there, passage)
+    lake, chance = str(tmp_path), random.Random(9)
+    ledgers = (there.sender, there.receiver, passage.between)
+    parts = []
+    for ledger in ledgers:
+        rows = len(ledger.records)
+        bounds = [0, *sorted(chance.sample(range(1, rows), 2)), rows]
+        parts += [(ledger, *part) for part in pairwise(bounds)]
+    chance.shuffle(parts)
+    for number, (ledger, low, high) in enumerate(parts, 1):
+        publish(tmp_path, ledger, first=low + 1, last=high)
+        if number % 3 == 0:
+            jobs.ingest(lake)
+            # Now, since rows that are later than an instant do not count there.
+            jobs.reconcile(lake, tables=BY_DAY)
+            assert unlike(spark, lake, as_of=None) == []
+    for name in BY_DAY:
+        assert jobs.table(spark, lake, name).count() > 0, name
+
+
+@pytest.mark.spark
+def test_only_days_with_other_rows_are_written(spark: SparkSession, tmp_path: Path):
+    """The last row is of one message: the files of all other days are those of the run before."""
+    there, _ = exchanges(5)
+    lake = str(tmp_path)
+    publish(tmp_path, there.receiver)
+    publish(tmp_path, there.sender, last=len(there.sender.records) - 1)
+    jobs.ingest(lake)
+    jobs.reconcile(lake, as_of=MUCH_LATER, tables=BY_DAY)
+    first = {name: files(lake, name) for name in BY_DAY}
+    publish(tmp_path, there.sender, first=len(there.sender.records))
+    jobs.ingest(lake)
+    jobs.reconcile(lake, as_of=MUCH_LATER, tables=BY_DAY)
+    last = {name: files(lake, name) for name in BY_DAY}
+    for name in BY_DAY:
+        assert {one[:10] for one in last[name].keys() - first[name].keys()} <= {"2025-10-11"}, name
+        assert {one[:10] for one in last[name]} == {one[:10] for one in first[name]}, name
+    assert unlike(spark, lake) == []
+    # Nothing is written where nothing is new; the tables of the run before may go.
+    jobs.reconcile(lake, as_of=MUCH_LATER, tables=BY_DAY)
+    jobs.compact(lake, keep_s=0)
+    assert all(files(lake, name).keys() == last[name].keys() for name in BY_DAY)
+    assert unlike(spark, lake) == []
+
+
+@pytest.mark.spark
+def test_a_large_index_is_not_sent_to_every_task(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """The rows of a day are the same ones then."""
+    there, _ = exchanges(5)
+    publish(tmp_path, there.sender)
+    jobs.ingest(str(tmp_path))
+    case = open_case(spark, [str(tmp_path)], MUCH_LATER, Policy())
+    assert case.kept is not None
+    little = fingerprint(refreshing.rows(case.journal, case.kept, case.kept.rows))
+    monkeypatch.setattr(refreshing, "INDEX_EVERYWHERE_BYTES", 0)
+    rows = refreshing.rows(case.journal, case.kept, case.kept.rows)
+    assert fingerprint(rows) == little == (len(there.sender.records), little[1])
+
+
+def test_files_are_moved_up_and_linked_by_their_beginnings(tmp_path: Path):
+    """What is hidden stays behind; a linked file survives the folder that it came from."""
+    for day in ("2025-10-09", "2025-10-10"):
+        folder = tmp_path / "old" / f"day={day}"
+        folder.mkdir(parents=True)
+        (folder / "part-0.parquet").write_text(day)
+        (folder / ".part-0.parquet.crc").write_text("checked")
+    storage.lay_flat(str(tmp_path / "old"))
+    names = sorted(one.name for one in (tmp_path / "old").iterdir())
+    assert names == ["2025-10-09-part-0.parquet", "2025-10-10-part-0.parquet"]
+    storage.link_files(str(tmp_path / "old"), str(tmp_path / "new"), ["2025-10-10"])
+    storage.remove(str(tmp_path / "old"))
+    [linked] = (tmp_path / "new").iterdir()
+    assert (linked.name, linked.read_text()) == ("2025-10-10-part-0.parquet", "2025-10-10")
