@@ -99,7 +99,7 @@ def rows_of(journal: DataFrame, index: DataFrame, days: Mapping[str, RowsOfDay])
     told = index.where(F.col(BY_DAY).isin(wanted)).withColumnRenamed(BY_DAY, "told")
     own = F.when(F.col(HASH).isNull(), day_of_row(F.col("at")))
     return (
-        journal.where(_is_within(days.values()))
+        journal.where(is_within(days.values()))
         .withColumn(HASH, row_hash())
         .join(told, HASH, "left")
         .withColumn(BY_DAY, F.coalesce("told", own))
@@ -108,7 +108,7 @@ def rows_of(journal: DataFrame, index: DataFrame, days: Mapping[str, RowsOfDay])
     )
 
 
-def _is_within(spans: Collection[RowsOfDay]) -> Column:
+def is_within(spans: Collection[RowsOfDay]) -> Column:
     """Whether a row may be of days with these spans."""
     joined: list[tuple[int, int]] = []
     for first, last in sorted((one.first_at, one.last_at) for one in spans):

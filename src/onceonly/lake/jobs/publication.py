@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's wo
 from onceonly.lake import activity, catalogue, runner, runs, storage
 from onceonly.lake.catalogue import CatalogueEntry, Evidence
 from onceonly.lake.formats import TableFormat, Target
-from onceonly.lake.gold import refreshing
+from onceonly.lake.gold import placing, refreshing
 from onceonly.lake.gold.days import BY_DAY
 from onceonly.lake.jobs.case import JudgedCase
 from onceonly.lake.page.findings import Judged
@@ -67,17 +67,15 @@ class _ByDay(NamedTuple):
 def _by_day(table: CatalogueEntry, evidence: Evidence, lake: str) -> _ByDay | None:
     """How the table is made by day; None where it is not."""
     kept = evidence.kept
-    if kept is None:
+    if kept is None or not (table.of_lives or table.of_rows):
         return None
     spark, code = evidence.journal.sparkSession, _mark(table.name)
     if (of_lives := table.of_lives) is not None:
 
         def of_their_lives(days: list[str]) -> DataFrame:
             lives = refreshing.lives(spark, [kept.lives[day] for day in days])
-            ends = lives.agg(F.min("first_at").alias("first"), F.max("last_at").alias("last"))
-            [span] = runner.rows(ends, 1)
-            journal = evidence.journal.where(F.col("at").between(span["first"], span["last"]))
-            return of_lives(lives, journal)
+            spans = [kept.rows[day] for day in days]
+            return of_lives(lives, evidence.journal.where(placing.is_within(spans)))
 
         lives = {day: place.removeprefix(lake) for day, place in kept.lives.items()}
         return _ByDay({day: f"{code} {lives[day]}" for day in sorted(lives)}, of_their_lives)
