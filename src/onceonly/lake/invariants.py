@@ -276,10 +276,13 @@ def breaches(judged: DataFrame, *, as_of: int, policy: Policy) -> DataFrame:
     return alone.unionByName(breaches_in_order(judged, as_of=as_of, policy=policy))
 
 
-def breaches_alone(judged: DataFrame, *, as_of: int, policy: Policy) -> DataFrame:
-    """The part of `breaches` that asks each message alone: of any part of the lives."""
+def breaches_alone(judged: DataFrame, *also: str, as_of: int, policy: Policy) -> DataFrame:
+    """The part of `breaches` that asks each message alone: of any part of the lives.
+
+    `also` are more columns of theirs that it keeps.
+    """
     asked = [line for line in INVARIANTS if line.order is None]
-    return judged.select(*KEY, *_bits(Judgement(as_of, policy), asked))
+    return judged.select(*KEY, *_bits(Judgement(as_of, policy), asked), *also)
 
 
 def turns(policy: Policy) -> list[Column]:
@@ -345,13 +348,14 @@ def names(bits: int) -> list[str]:
 _BITS: Final = [(line, 1 << place) for place, line in enumerate(INVARIANTS)]
 
 
-def tallies(tried_and_broken: DataFrame) -> DataFrame:
+def tallies(tried_and_broken: DataFrame, *also: str) -> DataFrame:
     """Messages with equal bits, counted: `tried`, `broken`, `messages`, and the `least` MessageIds.
 
-    Tallies of parts of the messages, in a union, are tallies too: `merged` adds them up.
+    Tallies of parts of the messages, in a union, are tallies too: `merged` adds them up. `also` are
+    columns by which the messages are cut into parts.
     """
     of_a_breach = F.when(F.col("broken") != F.lit(0), F.col("message_id"))
-    return tried_and_broken.groupBy("tried", "broken").agg(
+    return tried_and_broken.groupBy("tried", "broken", *also).agg(
         F.count("*").alias("messages"),
         F.min_by("message_id", of_a_breach, EXAMPLES_MAX).alias("least"),
     )

@@ -17,11 +17,12 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from fingerprints import fingerprint
 from journals import DAWN, HEALTHY, MUCH_LATER, PLANTS, SECOND, plant, publish, two_parties
 
-from onceonly.lake import jobs, manifest, model, runner, verdicts
+from onceonly.lake import invariants, jobs, manifest, model, runner, verdicts
 from onceonly.lake.gold import days, placing, refreshing
 from onceonly.lake.gold.days import BY_DAY
 from onceonly.lake.jobs import ingestion
 from onceonly.lake.jobs.case import open_case
+from onceonly.lake.reports import reconciliation
 from onceonly.lake.verdicts import Policy
 from onceonly.message.event import Event
 
@@ -66,10 +67,23 @@ def at_once(spark: SparkSession, lakes: list[str], as_of: int) -> DataFrame:
 
 
 def is_equal(spark: SparkSession, lakes: list[str], as_of: int) -> bool:
-    kept = open_case(spark, lakes, as_of, POLICY).judged
-    return fingerprint(kept.select(*sorted(kept.columns))) == fingerprint(
-        at_once(spark, lakes, as_of).select(*sorted(kept.columns))
+    """Whether the lives are the same, and what is counted of them for totals and sheet."""
+    case = open_case(spark, lakes, as_of, POLICY)
+    whole = at_once(spark, lakes, as_of).persist()
+    tried = invariants.breaches(whole, as_of=as_of, policy=POLICY)
+    pairs = (
+        (case.judged, whole),
+        (reconciliation.added(case.counts()), reconciliation.counts(whole)),
+        (invariants.sheet(case.tallies()), invariants.sheet(invariants.tallies(tried))),
     )
+    found = [
+        fingerprint(kept.select(*sorted(kept.columns)))
+        == fingerprint(expected.select(*sorted(kept.columns)))
+        for kept, expected in pairs
+    ]
+    whole.unpersist()
+    assert found[1] == found[2] == found[0], f"lives, totals, sheet: {found}"
+    return found[0]
 
 
 def test_gold_is_what_all_rows_give_whatever_came_when(spark: SparkSession, tmp_path: Path):

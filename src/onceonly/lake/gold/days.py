@@ -21,7 +21,7 @@ from onceonly.lake.storage import lake_url
 from onceonly.lake.verdicts import Policy
 
 FOLDER: Final = "gold"
-LIVES, INDEX, TERMS, STAGING = "lives", "index", "terms", "staging"
+LIVES, SUMS, INDEX, TERMS, STAGING = "lives", "sums", "index", "terms", "staging"
 _VERSION: Final = 1
 _FILE: Final = "gold.json"
 
@@ -41,6 +41,11 @@ class Day(NamedTuple):
     """The last turn (`verdicts.turns`) before the judgement, microseconds UTC."""
     turns_at: int
     """The next one; the verdicts hold for an instant after `turned_at` and not after this."""
+
+    @property
+    def sums(self) -> str:
+        """The folder of what is counted of its lives, and of others that were judged with it."""
+        return f"{SUMS}/{self.folder.split('/')[1]}"
 
     def holds(self, as_of: int, basis: str) -> bool:
         """Whether a judgement at that instant finds the same verdicts."""
@@ -62,6 +67,8 @@ class Kept(NamedTuple):
 
     lives: Mapping[str, str]
     """The folder of the judged lives of each day."""
+    sums: Mapping[str, str]
+    """The folder of what is counted of the lives of each day, among others."""
     rows: Mapping[str, RowsOfDay]
     index_folders: Sequence[str]
 
@@ -209,7 +216,8 @@ def sweep(where: str, gold: Gold, before: int) -> Gold:
     kept = replace(gold, retired=tuple(one for one in gold.retired if one.retired_at >= before))
     named = [*kept.folders, *kept.index, *kept.terms, *(one.folder for one in kept.retired)]
     in_use = {"/".join(one.split("/")[:2]) for one in named}
-    for product in (LIVES, INDEX, TERMS, STAGING):
+    in_use |= {one.replace(LIVES, SUMS, 1) for one in in_use if one.startswith(f"{LIVES}/")}
+    for product in (LIVES, SUMS, INDEX, TERMS, STAGING):
         for entry in storage.entries(f"{where}/{product}"):
             name = f"{product}/{entry.name}"
             written_at = entry.modified_at or storage.newest(f"{where}/{name}")

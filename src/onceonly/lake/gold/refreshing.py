@@ -18,14 +18,15 @@ from typing import Final, NamedTuple
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
-from onceonly.lake import activity, lease, model, runner, storage, verdicts
+from onceonly.lake import activity, invariants, lease, model, runner, storage, verdicts
 from onceonly.lake.compaction import KEEP_S
-from onceonly.lake.gold import days, placing
+from onceonly.lake.gold import days, placing, sums
 from onceonly.lake.gold.days import (
     BY_DAY,
     INDEX,
     LIVES,
     STAGING,
+    SUMS,
     TERMS,
     Day,
     Gold,
@@ -52,7 +53,9 @@ def _mark(*modules: str) -> str:
 
 
 FOLDS_MARK: Final = _mark("model", "header_terms", "marks", "expressions", "schemas")
-RULES_MARK: Final = _mark("verdicts", "marks", "expressions")
+RULES_MARK: Final = _mark(
+    "verdicts", "marks", "expressions", "invariants", "reports/reconciliation", "reports/columns"
+)
 
 
 class Refresh(NamedTuple):
@@ -122,6 +125,7 @@ def refresh(asked: Refresh) -> Kept:
         days.publish(asked.where, kept)
     return Kept(
         {name: f"{asked.where}/{day.folder}" for name, day in known.days.items()},
+        {name: f"{asked.where}/{day.sums}" for name, day in known.days.items()},
         known.rows,
         _paths(asked, known.index),
     )
@@ -296,11 +300,18 @@ def _mended(asked: Refresh, known: Gold, folder: str) -> str:
 
 
 def _days(asked: Refresh, folder: str) -> dict[str, Day]:
-    """The days that were written into a folder, by what Parquet has of a few columns."""
-    turns, basis = verdicts.turns(asked.policy), asked.basis
+    """The days that were written into a folder, by what Parquet has of a few columns.
+
+    What is counted of them is written beside it.
+    """
+    written = _read(asked.spark, asked.where, [folder])
+    place = f"{asked.where}/{SUMS}/{folder.rpartition('/')[2]}"
+    sums.write(written, place, as_of=asked.as_of, policy=asked.policy)
+    turns = (*verdicts.turns(asked.policy), *invariants.turns(asked.policy))
+    basis = asked.basis
     at = F.lit(asked.as_of)
     # As instants in an array: `least` and `greatest` would need a case for each that is none.
-    each = _read(asked.spark, asked.where, [folder]).select(BY_DAY, F.array(*turns).alias("turns"))
+    each = written.select(BY_DAY, F.array(*turns).alias("turns"))
     counted = each.groupBy(BY_DAY).agg(
         F.count("*").alias("lives"),
         F.max(F.array_max(F.filter("turns", lambda one: one < at))).alias("turned_at"),

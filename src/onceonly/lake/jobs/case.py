@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's wo
 from onceonly.journal.segment import party_folder
 from onceonly.lake import activity, invariants, model, runner, storage, verdicts, wholeness
 from onceonly.lake.catalogue import HOUR_US, Evidence
-from onceonly.lake.gold import refreshing
+from onceonly.lake.gold import refreshing, sums
 from onceonly.lake.gold.days import BY_DAY, Kept
 from onceonly.lake.gold.refreshing import Refresh
 from onceonly.lake.page.findings import CHAIN, PAIRS_LISTED, InvariantResult, Judged
@@ -47,6 +47,21 @@ class JudgedCase(NamedTuple):
     """Rows that are later than this do not count, in microseconds UTC; None: every row does."""
     kept: Kept | None = None
     """What is kept by day; None where nothing is."""
+
+    def counts(self) -> DataFrame:
+        """What `reconciliation.counts` gives of the judged lives; where they are kept, by day."""
+        if self.kept is None:
+            return reconciliation.counts(self.judged)
+        return sums.counts(self.judged.sparkSession, self.kept)
+
+    def tallies(self) -> DataFrame:
+        """What `invariants.tallies` gives of the judged lives; where they are kept, by day."""
+        rules: dict[str, Any] = {"as_of": self.as_of, "policy": self.policy}
+        if self.kept is None:
+            return invariants.tallies(invariants.breaches(self.judged, **rules))
+        alone = sums.tallies(self.judged.sparkSession, self.kept)
+        in_order = invariants.breaches_in_order(self.judged, **rules)
+        return alone.unionByName(invariants.tallies(in_order))
 
     def evidence(self, width_us: int = HOUR_US) -> Evidence:
         """What tables with bins of that width are made of."""
@@ -175,7 +190,7 @@ def judge(case: JudgedCase) -> Judged:
     whole = case.wholeness
     spark = case.judged.sparkSession
     with activity.step(spark, "verdicts"):
-        counts = reconciliation.counts(case.judged).persist()
+        counts = case.counts().persist()
         totals = runner.rows(reconciliation.totals(counts), len(Verdict))
         matrix = reconciliation.matrix(counts, PAIRS_LISTED)
         pairs = runner.rows(matrix, PAIRS_LISTED * len(Verdict))
@@ -195,8 +210,7 @@ def judge(case: JudgedCase) -> Judged:
 
 
 def _sheet(case: JudgedCase) -> list[InvariantResult]:
-    tried = invariants.breaches(case.judged, as_of=case.as_of, policy=case.policy)
-    sheet = invariants.sheet(invariants.tallies(tried))
+    sheet = invariants.sheet(case.tallies())
     found = {row["name"]: row for row in runner.rows(sheet, ROWS_MAX)}
     untried = {"messages": 0, "breaches": 0, "examples": []}
     lines = [(line, found.get(line.name, untried)) for line in invariants.INVARIANTS]

@@ -12,20 +12,22 @@ from onceonly.lake.verdicts import CLASSES, DIFFERENCES, is_header_unproven, is_
 PAIR: Final = ("from_party", "to_party")
 
 
-_KEYS: Final = ("day", *PAIR, "verdict", "standing")
-_SUMS: Final = ("messages", "one_sided", "payload_bytes", "unproven", "header_unproven")
+CLASS: Final = (*PAIR, "verdict", "standing")
+_KEYS: Final = ("day", *CLASS)
+SUMS: Final = ("messages", "one_sided", "payload_bytes", "unproven", "header_unproven")
 
 
-def counts(judged: DataFrame) -> DataFrame:
+def counts(judged: DataFrame, *also: str) -> DataFrame:
     """Messages per UTC day, pair and class: of how many what is not said, and their bytes.
 
     The day is that of the submission; where the sender's journal lacks it, of the first row.
     Counts of parts of the lives, in a union, are counts too: all that takes them adds them up.
+    `also` are columns by which the lives are cut into parts.
     """
     size_bytes = F.coalesce("sent_bytes", "stored_bytes", F.lit(0))
     return (
         judged.withColumn("day", utc_day(F.coalesce("submitted_at", "first_at")))
-        .groupBy(*_KEYS)
+        .groupBy(*_KEYS, *also)
         .agg(
             F.count("*").alias("messages"),
             F.sum(one_if(~F.col("is_two_sided"))).alias("one_sided"),
@@ -38,7 +40,7 @@ def counts(judged: DataFrame) -> DataFrame:
 
 def added(counts: DataFrame) -> DataFrame:
     """The counts of parts of the lives, as those of the whole."""
-    return counts.groupBy(*_KEYS).agg(*[F.sum(name).alias(name) for name in _SUMS])
+    return counts.groupBy(*_KEYS).agg(*[F.sum(name).alias(name) for name in SUMS])
 
 
 def totals(counts: DataFrame) -> DataFrame:
