@@ -138,7 +138,7 @@ $(FORMATS)/ready: $(READY) requirements/formats.lock requirements/object-store.l
 	-$(COPIED) --file tests/formats/pom.xml -DoutputDirectory=$(CURDIR)/$(FORMATS)/jars
 	-$(COPIED) --file tests/object_store/pom.xml -DexcludeGroupIds=io.netty,org.slf4j \
 	  -DoutputDirectory=$(CURDIR)/$(FORMATS)/s3
-	@touch $@
+	@ls $(FORMATS)/jars/*.jar $(FORMATS)/s3/*.jar > /dev/null && touch $@ || echo "jars are missing: the next make formats asks for them again"
 
 docs: $(READY)  ## the documentation, in site/
 	$(BIN)/mkdocs build --strict

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-# Under --import-mode=importlib a test's neighbours are not importable by themselves.
+# Under --import-mode=importlib a test's neighbours are not importable by themselves. Journals made
+# to measure are those of the tests of the lake.
+sys.path.insert(0, str(Path(__file__).parents[1] / "lake"))
 sys.path.insert(0, str(Path(__file__).parent))
 
 from formats_session import why_not, with_jars

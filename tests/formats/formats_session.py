@@ -27,6 +27,9 @@ def with_jars(warehouse: Path) -> SparkSession:
     """A session with Delta as its catalog's format, and an Iceberg catalog `lake` in a folder."""
     settings = {
         **runner.SETTINGS,
+        # The product's own for so few rows.
+        **runner.TINY,
+        "spark.driver.extraJavaOptions": runner.LITTLE_JAVA,
         "spark.ui.enabled": "false",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",

@@ -10,6 +10,7 @@ from typing import Final
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
+from pyspark.sql.internal import InternalFunction
 
 from onceonly.journal.record import SCHEMA_VERSION, chained_columns, younger_than
 from onceonly.message.event import Direction, Event
@@ -95,6 +96,16 @@ def is_true(condition: Column) -> Column:
 def any_of(*conditions: Column) -> Column:
     """Whether at least one condition holds; null counts as false."""
     return reduce(Column.__or__, [is_true(condition) for condition in conditions])
+
+
+def least_of(column: Column, most: int) -> Column:
+    """An aggregate: at most so many of a group's values, the least first; null is none of them.
+
+    No more than these are kept of a group, in each task and between tasks.
+    """
+    # Spark's own plots take theirs so. `min_by` with a number does the same at twice the time of a
+    # processor (1.3 s and 2.8 s for 4 million rows of 40 groups), and is missing before Spark 4.2.
+    return InternalFunction.collect_top_k(column, most, reverse=True)
 
 
 def is_overdue(since: Column, wait_us: int, as_of: int) -> Column:

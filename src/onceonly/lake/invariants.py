@@ -12,7 +12,15 @@ from typing import Final, NamedTuple
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
-from onceonly.lake.expressions import always, any_of, as_bits, is_overdue, is_true, never
+from onceonly.lake.expressions import (
+    always,
+    any_of,
+    as_bits,
+    is_overdue,
+    is_true,
+    least_of,
+    never,
+)
 from onceonly.lake.schemas import KEY
 from onceonly.lake.stretches import with_greatest_before
 from onceonly.lake.verdicts import (
@@ -357,7 +365,7 @@ def tallies(tried_and_broken: DataFrame, *also: str) -> DataFrame:
     of_a_breach = F.when(F.col("broken") != F.lit(0), F.col("message_id"))
     return tried_and_broken.groupBy("tried", "broken", *also).agg(
         F.count("*").alias("messages"),
-        F.min_by("message_id", of_a_breach, EXAMPLES_MAX).alias("least"),
+        least_of(of_a_breach, EXAMPLES_MAX).alias("least"),
     )
 
 

@@ -13,6 +13,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 from pyspark.sql.types import TimestampType
 
+from onceonly.lake.expressions import least_of
 from onceonly.lake.page.findings import CONTENT_UNPROVEN, HEADER_UNPROVEN
 from onceonly.lake.reports.reconciliation import PAIR, severity
 from onceonly.lake.schemas import KEY
@@ -133,7 +134,7 @@ def causes(judged: DataFrame) -> DataFrame:
     apart = told.withColumns({name: F.when(is_class, F.col(name)) for name in _TOLD_APART})
     return apart.groupBy("cause", *_TOLD_APART).agg(
         F.count("*").alias("messages"),
-        F.min_by("message_id", F.struct(*KEY), OF_A_CAUSE).alias("examples"),
+        least_of(F.struct(*KEY), OF_A_CAUSE).getField("message_id").alias("examples"),
     )
 
 
