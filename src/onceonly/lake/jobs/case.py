@@ -208,6 +208,16 @@ def _sheet(case: JudgedCase) -> list[InvariantResult]:
     ]
 
 
+def sheet_of(spark: SparkSession, judged: Judged) -> DataFrame:
+    """What `invariants.sheet` gave, of what `judge` found."""
+    lines = [
+        (line.name, line.messages, line.breaches, list(line.examples))
+        for line in judged.invariants
+        if line.name != CHAIN
+    ]
+    return spark.createDataFrame(lines, invariants.SHEET)
+
+
 def _told_by_others(case: JudgedCase) -> list[dict[str, Any]]:
     return runner.rows(verdicts.false_witnesses(case.coverage), ROWS_MAX)
 
