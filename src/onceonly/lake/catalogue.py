@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from pyspark.sql import DataFrame
 
+from onceonly.lake import invariants
 from onceonly.lake.expressions import US_PER_S
 from onceonly.lake.gold.days import BY_DAY, Kept
 from onceonly.lake.reports import (
@@ -91,6 +92,32 @@ class Evidence(NamedTuple):
     """What was agreed, by agreement id, if it is known; the journal does not tell it."""
     kept: Kept | None = None
     """What is kept by day; None where nothing is."""
+    known_counts: DataFrame | None = None
+    """The `counts`, where somebody has them already."""
+    known_sheet: DataFrame | None = None
+    """The `sheet`, where somebody has it already."""
+    known_runs: DataFrame | None = None
+    """The `runs`, where somebody has them already."""
+
+    @property
+    def counts(self) -> DataFrame:
+        """What `reconciliation.counts` gives of the judged lives, or of parts of them."""
+        if self.known_counts is not None:
+            return self.known_counts
+        return reconciliation.counts(self.judged)
+
+    @property
+    def sheet(self) -> DataFrame:
+        """What `invariants.sheet` gives of all the judged lives."""
+        if self.known_sheet is not None:
+            return self.known_sheet
+        tried = invariants.breaches(self.judged, as_of=self.as_of, policy=self.policy)
+        return invariants.sheet(invariants.tallies(tried))
+
+    @property
+    def runs(self) -> DataFrame:
+        """What `outages.runs` gives of the journal."""
+        return outages.runs(self.journal) if self.known_runs is None else self.known_runs
 
     @property
     def timeout_us(self) -> int | None:
@@ -178,12 +205,12 @@ TABLES: Final = (
     ),
     CatalogueEntry(
         reconciliation_days.DEFINITION,
-        lambda e: reconciliation_days.table(reconciliation.counts(e.judged)),
+        lambda e: reconciliation_days.table(e.counts),
     ),
     CatalogueEntry(differences.DEFINITION, lambda e: differences.table(e.judged)),
     CatalogueEntry(
         once_only.DEFINITION,
-        lambda e: once_only.table(e.judged, as_of=e.as_of, policy=e.policy),
+        lambda e: once_only.table(e.sheet),
     ),
     CatalogueEntry(promise.DEFINITION, lambda e: promise.table(e.judged, width_us=e.width_us)),
     CatalogueEntry(
@@ -217,8 +244,8 @@ TABLES: Final = (
         backlog.DEFINITION,
         lambda e: backlog.table(e.judged, e.journal, as_of=e.as_of, width_us=e.width_us),
     ),
-    CatalogueEntry(availability.DEFINITION, lambda e: availability.table(e.journal)),
-    CatalogueEntry(outages.DEFINITION, lambda e: outages.table(e.journal)),
+    CatalogueEntry(availability.DEFINITION, lambda e: availability.table(e.runs)),
+    CatalogueEntry(outages.DEFINITION, lambda e: outages.table(e.runs)),
     CatalogueEntry(error_pareto.DEFINITION, lambda e: error_pareto.table(e.journal)),
     CatalogueEntry(
         error_trend.DEFINITION, lambda e: error_trend.table(e.journal, width_us=e.width_us)

@@ -380,6 +380,10 @@ def _least(examples: Column) -> Column:
     return F.slice(F.array_sort(F.flatten(F.collect_list(examples))), 1, EXAMPLES_MAX)
 
 
+SHEET: Final = "name string, messages bigint, breaches bigint, examples array<string>"
+"""The columns of `sheet`."""
+
+
 def sheet(tallies: DataFrame) -> DataFrame:
     """One row per invariant that some message is tried for: name, messages, breaches, examples.
 

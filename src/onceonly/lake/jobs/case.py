@@ -81,6 +81,7 @@ class JudgedCase(NamedTuple):
             target=self.sla,
             terms=self.terms,
             kept=self.kept,
+            known_counts=self.counts(),
         )
 
 
@@ -220,6 +221,16 @@ def _sheet(case: JudgedCase) -> list[InvariantResult]:
         )
         for line, row in lines
     ]
+
+
+def sheet_of(spark: SparkSession, judged: Judged) -> DataFrame:
+    """What `invariants.sheet` gave, of what `judge` found."""
+    lines = [
+        (line.name, line.messages, line.breaches, list(line.examples))
+        for line in judged.invariants
+        if line.name != CHAIN
+    ]
+    return spark.createDataFrame(lines, invariants.SHEET)
 
 
 def _told_by_others(case: JudgedCase) -> list[dict[str, Any]]:

@@ -10,11 +10,11 @@ from types import MappingProxyType
 from pyspark.sql import DataFrame, SparkSession
 
 from onceonly.lake import activity, catalogue, lease, runner, runs, storage
-from onceonly.lake.catalogue import NAMES
+from onceonly.lake.catalogue import NAMES, Evidence
 from onceonly.lake.formats import TableFormat, Target
 from onceonly.lake.jobs import ownership, prerequisites, registration
 from onceonly.lake.jobs.apart import put_apart
-from onceonly.lake.jobs.case import judge, open_case, rules_of
+from onceonly.lake.jobs.case import judge, open_case, rules_of, sheet_of
 from onceonly.lake.jobs.findings import find
 from onceonly.lake.jobs.page import write_report
 from onceonly.lake.jobs.publication import publish, write_tables
@@ -23,7 +23,7 @@ from onceonly.lake.jobs.session import Lakes, directories, start
 from onceonly.lake.page.findings import InvariantResult, Judged
 from onceonly.lake.reports.budgets import Terms
 from onceonly.lake.reports.sla import SlaTarget
-from onceonly.lake.runs import LakeRun
+from onceonly.lake.runs import LakeRun, Written
 from onceonly.lake.tables import delivery_ledger
 from onceonly.lake.verdicts import Policy
 from onceonly.message.errors import LocalError
@@ -161,7 +161,7 @@ def reconcile(  # noqa: PLR0913 - because each is one choice of its caller's
         summary = ReconcileSummary(judged, str(apart), {}, pending)
         run: LakeRun | None = None
         if not is_alone:
-            written = ledger + write_tables(told, wanted, home, target)
+            written = ledger + _write_others(told, judged, wanted, home, target)
             run = publish(case, judged, lakes, written)
             places = {name: run.place(name) for name in run.tables}
             found = places.pop(LEDGER)
@@ -175,6 +175,20 @@ def reconcile(  # noqa: PLR0913 - because each is one choice of its caller's
             write_report(find(case, judged, partial(_of_run, spark, run)), report_to)
         case.judged.unpersist()
         return summary
+
+
+def _write_others(
+    told: Evidence, judged: Judged, names: Sequence[str], lake: str, target: Target
+) -> list[Written]:
+    """Write the tables beside the ledger; the sheet is known, and two of them share the runs."""
+    if not names:
+        return []
+    told = told._replace(
+        known_sheet=sheet_of(told.judged.sparkSession, judged), known_runs=told.runs.persist()
+    )
+    written = write_tables(told, names, lake, target)
+    told.runs.unpersist()
+    return written
 
 
 def _of_run(spark: SparkSession, run: LakeRun | None, name: str) -> DataFrame | None:

@@ -7,7 +7,6 @@ from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's wo
 
 from onceonly.lake.expressions import one_if
 from onceonly.lake.reports.columns import of
-from onceonly.lake.reports.outages import runs
 from onceonly.lake.tables.definition import (
     Definition,
     count,
@@ -48,8 +47,8 @@ DEFINITION: Final = Definition(
 )
 
 
-def table(journal: DataFrame) -> DataFrame:
-    """The availability of every peer."""
+def table(runs: DataFrame) -> DataFrame:
+    """The availability of every peer, of the `outages.runs` of a journal."""
     up, down = F.col("is_up"), ~F.col("is_up")
     is_over = down & F.col("until_us").isNotNull()
 
@@ -59,8 +58,7 @@ def table(journal: DataFrame) -> DataFrame:
 
     outages = F.sum(one_if(down))
     return (
-        runs(journal)
-        .groupBy("party", "peer")
+        runs.groupBy("party", "peer")
         .agg(
             F.sum("transmissions").alias("transmissions"),
             *[F.sum(outcome.value).alias(outcome.value) for outcome in Outcome],

@@ -5,7 +5,7 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
-from onceonly.lake.invariants import INVARIANTS, breaches, sheet, tallies
+from onceonly.lake.invariants import INVARIANTS
 from onceonly.lake.tables.definition import (
     Definition,
     column,
@@ -14,7 +14,6 @@ from onceonly.lake.tables.definition import (
     ordinal,
     text,
 )
-from onceonly.lake.verdicts import Policy
 
 DEFINITION: Final = Definition(
     "once_only",
@@ -33,13 +32,12 @@ DEFINITION: Final = Definition(
 )
 
 
-def table(judged: DataFrame, *, as_of: int, policy: Policy) -> DataFrame:
-    """The sheet at `as_of` (µs UTC); a line that no message was tried on holds with 0 messages."""
-    lines = judged.sparkSession.createDataFrame(
+def table(found: DataFrame) -> DataFrame:
+    """The lines of `invariants.sheet`; one that no message was tried on holds with 0 messages."""
+    lines = found.sparkSession.createDataFrame(
         [(place, line.name, line.claim) for place, line in enumerate(INVARIANTS, 1)],
         "line bigint, name string, claim string",
     )
-    found = sheet(tallies(breaches(judged, as_of=as_of, policy=policy)))
     examples = F.coalesce("examples", F.array().cast("array<string>"))
     counted = {name: F.coalesce(name, F.lit(0)) for name in ("messages", "breaches")}
     return (

@@ -51,20 +51,19 @@ def runs(journal: DataFrame, *, stretch_rows: int = ROWS_AT_ONCE) -> DataFrame:
         .where(F.col("peer").isNotNull())
         .withColumn(STRETCH, stretch("seq", stretch_rows))
     )
-    place = F.struct(*ROW_ORDER)
     counts = {one.value: one_if(F.col("outcome") == F.lit(one.value)) for one in Outcome}
     # A peer may be nearly all of a journal, and its order one task's. Runs within stretches of
     # the journal are few, and are joined where one goes on in the next stretch.
     within = _in_runs(ended, (*_PEER, STRETCH), ROW_ORDER).agg(
-        F.min(place).alias("first"),
-        F.min_by("at", place).alias("from_us"),
-        F.max_by("at", place).alias("last_us"),
+        F.min_by("at", "place").alias("from_us"),
+        F.max_by("at", "place").alias("last_us"),
         F.count("*").alias("transmissions"),
         *[F.sum(one).alias(name) for name, one in counts.items()],
     )
-    grouped = _in_runs(within, _PEER, ("first",)).agg(
-        F.min_by("from_us", "first").alias("from_us"),
-        F.max_by("last_us", "first").alias("last_us"),
+    parts = within.withColumnRenamed("run", "part")
+    grouped = _in_runs(parts, _PEER, (STRETCH, "part")).agg(
+        F.min_by("from_us", "place").alias("from_us"),
+        F.max_by("last_us", "place").alias("last_us"),
         *[F.sum(name).alias(name) for name in ("transmissions", *counts)],
     )
     following = F.lead("from_us").over(Window.partitionBy(*_PEER).orderBy("run"))
@@ -75,26 +74,26 @@ def runs(journal: DataFrame, *, stretch_rows: int = ROWS_AT_ONCE) -> DataFrame:
 
 
 def _in_runs(rows: DataFrame, line: Sequence[str], order: Sequence[str]) -> GroupedData:
-    """The rows of a line, grouped into runs (`run`, numbered) in which all have one `is_up`."""
+    """The rows of a line, grouped into runs (`run`, numbered) in which all have one `is_up`.
+
+    `place` numbers the rows in their order: one number, since Spark would sort once more for a
+    least row of several columns.
+    """
     in_order = Window.partitionBy(*line).orderBy(*order)
     so_far = in_order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     changes = F.coalesce(F.lag("is_up").over(in_order) != F.col("is_up"), always())
-    numbered = rows.withColumn("changes", one_if(changes)).withColumn(
-        "run", F.sum("changes").over(so_far)
+    numbered = rows.withColumn("changes", one_if(changes)).withColumns(
+        {"run": F.sum("changes").over(so_far), "place": F.row_number().over(in_order)}
     )
     return numbered.groupBy(*line, "run", "is_up")
 
 
-def table(journal: DataFrame) -> DataFrame:
-    """The timeline."""
-    return (
-        runs(journal)
-        .withColumns(
-            {
-                "state": F.when(F.col("is_up"), F.lit("up")).otherwise(F.lit("down")),
-                "from_at": F.timestamp_micros("from_us"),
-                "until_at": F.timestamp_micros("until_us"),
-            }
-        )
-        .select(*DEFINITION.names)
-    )
+def table(runs: DataFrame) -> DataFrame:
+    """The timeline, of the `runs` of a journal."""
+    return runs.withColumns(
+        {
+            "state": F.when(F.col("is_up"), F.lit("up")).otherwise(F.lit("down")),
+            "from_at": F.timestamp_micros("from_us"),
+            "until_at": F.timestamp_micros("until_us"),
+        }
+    ).select(*DEFINITION.names)
