@@ -82,15 +82,15 @@ def test_a_run_that_fails_changes_nothing_for_readers(
     lake: str, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ):
     """One table cannot be made: the set of before stays, and the next run removes what is left."""
-    before, find = jobs.reconcile(lake, as_of=MUCH_LATER, tables=("hops",)), catalogue.find
-    broken = catalogue.find("hops")._replace(make=lambda _: spark.sql("SELECT raise_error('no')"))
+    before, find = jobs.reconcile(lake, as_of=MUCH_LATER, tables=("purges",)), catalogue.find
+    broken = catalogue.find("purges")._replace(make=lambda _: spark.sql("SELECT raise_error('no')"))
     with monkeypatch.context() as patch:
-        patch.setattr(catalogue, "find", lambda name: broken if name == "hops" else find(name))
+        patch.setattr(catalogue, "find", lambda name: broken if name == "purges" else find(name))
         with pytest.raises(Exception, match="no"):
-            jobs.reconcile(lake, as_of=MUCH_LATER, tables=("hops",))
+            jobs.reconcile(lake, as_of=MUCH_LATER, tables=("purges",))
     assert jobs.run(lake).id == before.run
     assert len(list(Path(lake, "tables", "delivery_ledger").iterdir())) == 2
-    after = jobs.reconcile(lake, as_of=MUCH_LATER, tables=("hops",))
+    after = jobs.reconcile(lake, as_of=MUCH_LATER, tables=("purges",))
     kept = {Path(found.ledger).name for found in (before, after)}
     assert {one.name for one in Path(lake, "tables", "delivery_ledger").iterdir()} == kept
 

@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent / "gold"))
 
 from cases import BETWEEN
 from fingerprints import fingerprint
-from journals import DAWN, MUCH_LATER, Ledger, Passage, publish
+from journals import DAWN, MUCH_LATER, Ledger, Passage, publish, two_parties
 from test_gold import DAY, exchanges
 
 from onceonly.lake import catalogue, jobs, storage
@@ -123,6 +123,20 @@ def test_only_days_with_other_rows_are_written(spark: SparkSession, tmp_path: Pa
     jobs.compact(lake, keep_s=0)
     assert all(files(lake, name).keys() == last[name].keys() for name in BY_DAY)
     assert unlike(spark, lake) == []
+
+
+@pytest.mark.spark
+def test_a_table_by_day_without_rows_tells_its_columns(spark: SparkSession, tmp_path: Path):
+    """Whoever reads its folder has no other source for them, and a view has none either."""
+    there, _ = two_parties()
+    there.submit("m@example")
+    publish(tmp_path, there.sender)
+    jobs.ingest(str(tmp_path))
+    jobs.reconcile(str(tmp_path), as_of=MUCH_LATER, tables=BY_DAY)
+    for name in BY_DAY:
+        [folder] = jobs.run(str(tmp_path)).tables[name].folders
+        columns = spark.read.parquet(str(tmp_path / folder)).columns
+        assert columns == list(catalogue.find(name).definition.names)
 
 
 @pytest.mark.spark

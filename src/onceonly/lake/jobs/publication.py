@@ -46,6 +46,9 @@ def _write(table: CatalogueEntry, evidence: Evidence, lake: str, target: Target)
             folder = runs.fresh_folder(table.name)
             if by_day := _by_day(table, evidence, lake):
                 days = _write_by_day(table, by_day, lake, folder)
+                if not storage.listed(f"{lake}/{folder}"):
+                    # A file tells its columns to readers who have no other source for them.
+                    runner.write_table(frame.limit(0), f"{lake}/{folder}", wanted)
                 return Written(table.name, wanted, columns, (folder,), days=days)
             runner.write_table(frame, f"{lake}/{folder}", wanted)
             return Written(table.name, wanted, columns, (folder,))
