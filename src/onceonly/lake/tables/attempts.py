@@ -5,7 +5,14 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
-from onceonly.lake.expressions import ROW_ORDER, is_event, is_outbound, is_passing, is_true
+from onceonly.lake.expressions import (
+    ROW_ORDER,
+    is_event,
+    is_outbound,
+    is_passing,
+    is_true,
+    spread,
+)
 from onceonly.lake.schemas import KEY
 from onceonly.lake.tables.definition import (
     KEY_COLUMNS,
@@ -78,7 +85,7 @@ def table(journal: DataFrame, *also: str) -> DataFrame:
 
 
 def _of_messages(journal: DataFrame) -> DataFrame:
-    one = Window.partitionBy("party", *KEY, "attempt").orderBy(*ROW_ORDER)
+    one = Window.partitionBy(spread(), "party", *KEY, "attempt").orderBy(*ROW_ORDER)
     rows = journal.where(is_event(Event.TRANSMITTING, Event.TRANSMITTED))
     following = {f"end_{name}": F.lead(name).over(one) for name in _ENDS}
     begins = is_event(Event.TRANSMITTING)

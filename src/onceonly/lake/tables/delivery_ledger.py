@@ -5,7 +5,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
-from onceonly.lake.expressions import ROW_ORDER, is_event, is_passing
+from onceonly.lake.expressions import ROW_ORDER, is_event, is_passing, spread
 from onceonly.lake.header_terms import COLUMNS
 from onceonly.lake.marks import ever
 from onceonly.lake.model import FOLDS
@@ -63,6 +63,9 @@ HEADER: Final = (
 _OF_ONE_MESSAGE: Final = tuple(name for name in HEADER if name not in COLUMNS)
 """What lives do not keep, since it is of one message only."""
 
+_SPREAD: Final = "spread"
+_LINE: Final = (_SPREAD, *KEY)
+
 VERDICT: Final = ("verdict", "standing", "is_two_sided", "differs", "settled_as")
 
 _MEANINGS: Final = {fold.name: fold.meaning for fold in FOLDS}
@@ -95,17 +98,18 @@ def table(judged: DataFrame, journal: DataFrame, *also: str) -> DataFrame:
     told = F.struct(*ROW_ORDER, *_OF_ONE_MESSAGE)
     header = (
         journal.where(is_event(Event.SUBMITTED) & ~is_passing())
-        .select(*KEY, told.alias("told"))
+        .select(spread().alias(_SPREAD), *KEY, told.alias("told"))
         # A message is submitted once: to fold its rows before they travel would only sort them.
-        .repartition(*KEY)
-        .groupBy(*KEY)
+        .repartition(*_LINE)
+        .groupBy(*_LINE)
         .agg(F.min("told").alias("first"))
-        .select(*KEY, *[F.col(f"first.{name}").alias(name) for name in _OF_ONE_MESSAGE])
+        .select(*_LINE, *[F.col(f"first.{name}").alias(name) for name in _OF_ONE_MESSAGE])
     )
     is_submitted = ever(Event.SUBMITTED)
     terms = {str(name): F.when(is_submitted, F.col(name)) for name in HEADER if name in COLUMNS}
     return (
-        judged.join(header, list(KEY), "left")
+        judged.withColumn(_SPREAD, spread())
+        .join(header, list(_LINE), "left")
         .withColumns(terms)
         .select(
             *KEY,

@@ -5,7 +5,7 @@ from typing import Final
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
-from onceonly.lake.expressions import ROW_ORDER, is_event, is_passing
+from onceonly.lake.expressions import ROW_ORDER, is_event, is_passing, spread
 from onceonly.lake.schemas import KEY
 from onceonly.lake.tables.definition import (
     KEY_COLUMNS,
@@ -50,12 +50,14 @@ def table(journal: DataFrame, *also: str) -> DataFrame:
         .when(is_event(Event.SUBMITTED), F.lit("sender"))
         .otherwise(F.lit("receiver"))
     )
-    first = Window.partitionBy("party", "role", *KEY).orderBy(*ROW_ORDER)
+    of_one = Window.partitionBy(spread(), "party", "role", *KEY).orderBy(*ROW_ORDER)
     return (
         journal.where(is_event(Event.SUBMITTED, Event.STORED))
         .withColumn("role", role)
-        .withColumn("rank", F.row_number().over(first))
-        .where("rank = 1")
+        # Not by `row_number`: Spark then looks for the first ones before the rows travel as well,
+        # and sorts them for it, where nearly all are the only ones.
+        .withColumn("before", F.lag(F.lit(1)).over(of_one))
+        .where("before IS NULL")
         .withColumn("kept_at", F.timestamp_micros("at"))
         .select(*DEFINITION.names, *also)
     )
