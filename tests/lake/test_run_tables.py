@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
+from fingerprints import fingerprint
 from journals import MUCH_LATER, SECOND, publish, two_parties
 
 from onceonly.cli.main import cli
 from onceonly.lake import catalogue, jobs, lease
 from onceonly.lake.formats import TableFormat
 from onceonly.lake.jobs import apart
+from onceonly.lake.jobs.case import open_case
+from onceonly.lake.verdicts import Policy
 from onceonly.message.errors import LocalError
 
 if TYPE_CHECKING:
@@ -59,6 +62,18 @@ def test_a_set_holds_what_its_run_wrote(lake: str, spark: SparkSession):
     assert ids(spark, lake, "in_doubt", first.run) == ["n@example"]
     assert ids(spark, lake, "verdicts") == ["m@example", "n@example", "o@example"]
     assert pq.read_table(second.ledger).num_rows == 3
+
+
+@pytest.mark.parametrize("name", ["once_only", "outages", "availability"])
+def test_what_a_run_works_out_once_is_what_the_evidence_says(
+    lake: str, spark: SparkSession, name: str
+):
+    """The sheet that was judged by and the runs that two tables share change no row."""
+    jobs.reconcile(lake, as_of=MUCH_LATER, tables=("once_only", "outages", "availability"))
+    told = open_case(spark, [lake], MUCH_LATER, Policy()).evidence()
+    assert fingerprint(jobs.table(spark, lake, name)) == fingerprint(
+        catalogue.find(name).make(told)
+    )
 
 
 def test_the_manifest_says_by_what_was_judged(lake: str):
