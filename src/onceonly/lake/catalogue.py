@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 
 from onceonly.lake import invariants
 from onceonly.lake.expressions import US_PER_S
-from onceonly.lake.gold.days import BY_DAY, Kept
+from onceonly.lake.gold.days import BY_DAY, KeptDays
 from onceonly.lake.reports import (
     availability,
     backlog,
@@ -90,7 +90,7 @@ class Evidence(NamedTuple):
     """What the scorecard is kept against."""
     terms: Terms = MappingProxyType({})
     """What was agreed, by agreement id, if it is known; the journal does not tell it."""
-    kept: Kept | None = None
+    kept: KeptDays | None = None
     """What is kept by day; None where nothing is."""
     known_counts: DataFrame | None = None
     """The `counts`, where somebody has them already."""

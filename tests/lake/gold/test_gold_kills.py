@@ -43,10 +43,12 @@ PLACES = (
     ("runner.write", "after", 2),
     ("runner.write_by", "after", 1),
     ("runner.write", "after", 3),
+    ("runner.write", "after", 4),
     ("gold.days.publish", "before", 1),
     ("gold.days.publish", "after", 1),
 )
-"""After terms, lives that are to be placed, days and index are written; and around the end."""
+"""After terms, lives that are to be placed, days, index, and half of what is counted are written;
+and around the end."""
 
 
 def test_a_refresh_that_is_killed_anywhere_is_done_again(spark: SparkSession, tmp_path: Path):

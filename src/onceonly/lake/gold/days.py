@@ -62,7 +62,7 @@ class RowsOfDay(NamedTuple):
     last_at: int
 
 
-class Kept(NamedTuple):
+class KeptDays(NamedTuple):
     """What is kept by day, for those who read it. Days are UTC, as in `2026-11-25`."""
 
     lives: Mapping[str, str]

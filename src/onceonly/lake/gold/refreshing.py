@@ -31,7 +31,7 @@ from onceonly.lake.gold.days import (
     Day,
     Gold,
     Included,
-    Kept,
+    KeptDays,
     RowsOfDay,
 )
 from onceonly.lake.runner import Holdings
@@ -96,7 +96,7 @@ def turn(lakes: Sequence[str]) -> Iterator[bool]:
 _READ_ONLY: Final = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
-def refresh(asked: Refresh) -> Kept:
+def refresh(asked: Refresh) -> KeptDays:
     """Bring gold up to date; returns what is kept of each day.
 
     A folder never holds other lives, or the same ones judged otherwise, than it did. To be called
@@ -123,7 +123,7 @@ def refresh(asked: Refresh) -> Kept:
     if known != before:
         kept = days.sweep(asked.where, known, now - int(KEEP_S * 1_000_000))
         days.publish(asked.where, kept)
-    return Kept(
+    return KeptDays(
         {name: f"{asked.where}/{day.folder}" for name, day in known.days.items()},
         {name: f"{asked.where}/{day.sums}" for name, day in known.days.items()},
         known.rows,
@@ -136,7 +136,7 @@ def lives(spark: SparkSession, folders: Collection[str]) -> DataFrame:
     return runner.folders_of(spark, runner.JUDGED, list(folders))
 
 
-def rows(journal: DataFrame, kept: Kept, wanted: Mapping[str, RowsOfDay]) -> DataFrame:
+def rows(journal: DataFrame, kept: KeptDays, wanted: Mapping[str, RowsOfDay]) -> DataFrame:
     """The journal rows of these days, with the day of each (`BY_DAY`)."""
     index = runner.folders_of(journal.sparkSession, placing.INDEX, kept.index_folders)
     if sum(map(storage.size, kept.index_folders)) <= INDEX_EVERYWHERE_BYTES:

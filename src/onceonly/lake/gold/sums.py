@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's wo
 from pyspark.sql.types import ArrayType, DateType, LongType, StringType, StructField, StructType
 
 from onceonly.lake import invariants, runner, storage
-from onceonly.lake.gold.days import BY_DAY, Kept
+from onceonly.lake.gold.days import BY_DAY, KeptDays
 from onceonly.lake.reports import reconciliation
 from onceonly.lake.verdicts import Policy
 
@@ -53,17 +53,17 @@ def write(lives: DataFrame, place: str, *, as_of: int, policy: Policy) -> None:
     storage.keep([f"{place}/{product}" for product in parts])
 
 
-def counts(spark: SparkSession, kept: Kept) -> DataFrame:
+def counts(spark: SparkSession, kept: KeptDays) -> DataFrame:
     """What `reconciliation.counts` gives of the lives of each day."""
     return _read(spark, kept, COUNTS, COUNTED)
 
 
-def tallies(spark: SparkSession, kept: Kept) -> DataFrame:
+def tallies(spark: SparkSession, kept: KeptDays) -> DataFrame:
     """What `invariants.tallies` gives of `breaches_alone` of the lives of each day."""
     return _read(spark, kept, TALLIES, TALLIED)
 
 
-def _read(spark: SparkSession, kept: Kept, product: str, schema: StructType) -> DataFrame:
+def _read(spark: SparkSession, kept: KeptDays, product: str, schema: StructType) -> DataFrame:
     folders = sorted(set(kept.sums.values()))
     found = runner.folders_of(spark, schema, [f"{one}/{product}" for one in folders])
     valid = [(one.rpartition("/")[2], dt.date.fromisoformat(d)) for d, one in kept.sums.items()]

@@ -12,7 +12,7 @@ from onceonly.journal.segment import party_folder
 from onceonly.lake import activity, invariants, model, runner, storage, verdicts, wholeness
 from onceonly.lake.catalogue import HOUR_US, Evidence
 from onceonly.lake.gold import refreshing, sums
-from onceonly.lake.gold.days import BY_DAY, Kept
+from onceonly.lake.gold.days import BY_DAY, KeptDays
 from onceonly.lake.gold.refreshing import Refresh
 from onceonly.lake.page.findings import CHAIN, PAIRS_LISTED, InvariantResult, Judged
 from onceonly.lake.reports import reconciliation
@@ -45,7 +45,7 @@ class JudgedCase(NamedTuple):
     """How far each journal went."""
     until: int | None = None
     """Rows that are later than this do not count, in microseconds UTC; None: every row does."""
-    kept: Kept | None = None
+    kept: KeptDays | None = None
     """What is kept by day; None where nothing is."""
 
     def counts(self) -> DataFrame:
