@@ -104,8 +104,9 @@ class Replied(Word):
     packet: Packet
     """What it was the answer to: it goes from the packet's target to its source."""
     body: bytes
-    is_awaited: bool = True
-    """False for the answer to one more copy, which the sender of the first never hears."""
+    back_ns: int | None = 0
+    """How long it takes back; None for the answer to one more copy, which the sender of the first
+    never hears."""
 
 
 class Happening(Word):
@@ -196,11 +197,11 @@ class History:
         order = self.next(at_ns, packet.target, "takes", packet.name)
         self.arrived.append(PackageArrived(order, at_ns, packet, body, is_whole))
 
-    def reply(self, at_ns: int, packet: Packet, body: bytes, *, is_awaited: bool = True) -> None:
+    def reply(self, at_ns: int, packet: Packet, body: bytes, back_ns: int | None) -> None:
         """A package goes back in the answer to another."""
         digest = blake2b(body, digest_size=8).hexdigest()
         order = self.next(at_ns, packet.target, "replies to", packet.name, digest)
-        self.replied.append(Replied(order, at_ns, packet, body, is_awaited))
+        self.replied.append(Replied(order, at_ns, packet, body, back_ns))
 
     def find_bug(self, at_ns: int, node: str, text: str) -> None:
         """An exception that should not have been."""

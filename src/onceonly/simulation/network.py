@@ -148,7 +148,7 @@ class Network:
         is_drawn: bool,
         seen: Callable[[Packet, Fate], None],
         arrived: Callable[[Packet, bytes, bool], None],
-        replied: Callable[[Packet, bytes, bool], None],
+        replied: Callable[[Packet, bytes, int | None], None],
     ) -> None:
         self._timeline = timeline
         self._seed = seed
@@ -159,8 +159,8 @@ class Network:
         self.arrived = arrived
         """Told of each copy that a process begins to take: its bytes, and whether all come."""
         self.replied = replied
-        """Told of each package that goes back in the answer to one that arrived, and whether its
-        sender waits for that: for the answer to one more copy nobody does."""
+        """Told of each package that goes back in the answer to one that arrived, and how long it
+        takes to its sender; None for the answer to one more copy, for which nobody waits."""
         self._hosts: dict[str, NetworkHost] = {}
         self._counts: dict[str, int] = {}
         self.cut_links: set[str] = set()
@@ -343,7 +343,8 @@ class _Passage:
 
     def _note_reply(self, tell: Callable[[Answer | None], None], answer: Answer | None) -> None:
         if answer is not None and answer.body:
-            self._network.replied(self._packet, answer.body, tell == self._answer)
+            back_ns = self._back_ns() if tell == self._answer else None
+            self._network.replied(self._packet, answer.body, back_ns)
         if answer is not None and tell == self._answer and self._take_reply is not None:
             answer = self._network.find_false_answer(self._packet) or answer
         tell(answer)
@@ -352,8 +353,10 @@ class _Passage:
         """Nobody hears the answer."""
 
     def _answer(self, answer: Answer | None) -> None:
-        back_ns = self._network.delay_ns(self._packet, "back")
-        self._timeline.call_in(back_ns, partial(self._bring, answer))
+        self._timeline.call_in(self._back_ns(), partial(self._bring, answer))
+
+    def _back_ns(self) -> int:
+        return self._network.delay_ns(self._packet, "back")
 
     def _bring(self, answer: Answer | None) -> None:
         if answer is None:

@@ -112,8 +112,8 @@ class World:
     def _arrived(self, packet: Packet, body: bytes, is_whole: bool) -> None:  # noqa: FBT001 - because the network has one fact more to tell
         self.history.arrive(self.timeline.now_ns, packet, body, is_whole)
 
-    def _replied(self, packet: Packet, body: bytes, is_awaited: bool) -> None:  # noqa: FBT001 - because the network has one fact more to tell
-        self.history.reply(self.timeline.now_ns, packet, body, is_awaited=is_awaited)
+    def _replied(self, packet: Packet, body: bytes, back_ns: int | None) -> None:
+        self.history.reply(self.timeline.now_ns, packet, body, back_ns)
 
     def _begin_numbers(self, line: Line) -> None:
         """Let the numbers of the line begin after one that was stored before the world began."""
@@ -422,7 +422,7 @@ class World:
     def _hear_as_forger(self, packet: Packet, answer: Answer | None) -> None:
         """Whoever brings a package gets the answer of its transport, too."""
         if answer is not None and answer.body:
-            self.network.replied(packet, answer.body, True)  # noqa: FBT003 - because the network tells it so
+            self.network.replied(packet, answer.body, 0)
 
     def _heal(self) -> None:
         self.network.is_healed = True

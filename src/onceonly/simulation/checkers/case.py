@@ -282,7 +282,7 @@ class WorldCase:
             place = reply.order, reply.at_ns, source, target, letter, reply.body, name
             self._file_leaving(Going(*place, Fate.DELIVERED))
             question = asked.get(reply.packet.name)
-            is_first = reply.is_awaited and reply.packet.name not in answered
+            is_first = reply.back_ns is not None and reply.packet.name not in answered
             if is_first:
                 answered.add(reply.packet.name)
             if is_first and question is not None and self._is_heard(question, reply):
@@ -301,8 +301,12 @@ class WorldCase:
 
     def _is_heard(self, question: PackageSent, reply: Replied) -> bool:
         """Whether the process that asked still waits at the other end of the line."""
-        died = self.deaths_between(question.packet.source, question.order, reply.order)
-        waits = reply.at_ns < question.packet.at_ns + CLIENT_WAIT_NS
+        comes_ns = reply.at_ns + (reply.back_ns or 0)
+        died = any(
+            question.order < one.order and one.at_ns <= comes_ns
+            for one in self.happened(question.packet.source, *DEATHS)
+        )
+        waits = comes_ns < question.packet.at_ns + CLIENT_WAIT_NS
         is_true = question.packet.name not in self.outside.falsified
         return question.fate in ANSWERED and waits and is_true and not died
 
