@@ -197,6 +197,10 @@ def _purges(sketch: Sketch, heal_ms: int) -> tuple[int, int]:
         return heal_ms, 0
     for name in sketch.everybody:
         sketch.set(name, purge_interval_s=chance.choice((2, 5, 20)))
+    if chance.random() < 0.06:
+        # By chance alone so few die there that some campaigns would see too few.
+        point = chance.choice(("before-purge", "after-purge"))
+        sketch.act(20, "arm", chance.choice(sketch.everybody), point=point, count=1, down_ms=1_000)
     rest_ms = heal_ms + (_kept_s(sketch) + 30) * 1000
     for _ in range(chance.choice((1, 3))):
         mishaps.replay(sketch, chance.randrange(heal_ms, rest_ms))
@@ -214,7 +218,7 @@ def _until_files_go(sketch: Sketch) -> tuple[int, int]:
     """A file of the spool goes an hour after the first look that found no row with its name."""
     for name in sketch.everybody:
         sketch.set(name, purge_interval_s=900)
-    if sketch.chance.random() < 0.4:
+    if sketch.chance.random() < 0.8:
         # Other worlds hardly ever get there, and these are long.
         node = sketch.chance.choice(sketch.everybody)
         sketch.act(20, "arm", node, point="after-clear", count=1, down_ms=1_000)
