@@ -15,8 +15,8 @@ from onceonly.message.terms import Intermediary
 from onceonly.protocol.outbound import OutboundStatus
 from onceonly.simulation.cast import HOPS_MAX, name_of
 from onceonly.simulation.checkers.acknowledgements import ANSWERED_NS
-from onceonly.simulation.checkers.case import NEVER, WorldCase
-from onceonly.simulation.checkers.course import Course, Going, is_passed_on, passes
+from onceonly.simulation.checkers.case import NEVER, STORING_NS, WorldCase
+from onceonly.simulation.checkers.course import Coming, Course, Going, is_passed_on, passes
 from onceonly.simulation.checkers.letter import LetterKind, without_last_hop
 from onceonly.simulation.checkers.ration import may_lack_rows
 from onceonly.simulation.checkers.receiver import CAUSES, may_have_left
@@ -109,6 +109,13 @@ def _says_on(case: WorldCase, course: Course) -> Iterator[Violation]:
     yield from _answers_back(case, course, until_ns)
 
 
+def _may_be_forgotten(case: WorldCase, node: str, coming: Coming) -> bool:
+    """Whether the machine had purged anything before it could look the message up."""
+    until_ns = coming.at_ns + STORING_NS
+    purged = (row for row in case.own_rows[node] if row.record.event is Event.PURGED)
+    return any(row.at_ns <= until_ns for row in purged)
+
+
 def _answers_back(case: WorldCase, course: Course, until_ns: int) -> Iterator[Violation]:
     """I36, L4: what the next hop acknowledged or refused has its row, and goes back as often."""
     if any(one.is_damaged for one in (*course.taken, *course.heard)):
@@ -123,7 +130,7 @@ def _answers_back(case: WorldCase, course: Course, until_ns: int) -> Iterator[Vi
             if one.letter.kind is kind
             and not (kind is LetterKind.ERROR and passes(one))
             # What speaks of a message that was forgotten here goes on without a row of its own.
-            and not (passes(one) and case.has_forgotten(course.node, one.order))
+            and not (passes(one) and _may_be_forgotten(case, course.node, one))
             and one.at_ns < until_ns
             and not case.is_full(course.node, one.at_ns)
         ]
