@@ -144,47 +144,22 @@ class CatalogueEntry(NamedTuple):
         return self.definition.name
 
 
+def _of_rows(definition: Definition, table: Callable[..., DataFrame]) -> CatalogueEntry:
+    """A table of the journal, of which every row is of rows of one day."""
+    return CatalogueEntry(
+        definition, lambda e: table(e.journal), of_rows=lambda rows: table(rows, BY_DAY)
+    )
+
+
 TABLES: Final = (
-    CatalogueEntry(
-        messages.DEFINITION,
-        lambda e: messages.table(e.journal),
-        of_rows=lambda rows: messages.table(rows, BY_DAY),
-    ),
-    CatalogueEntry(
-        attempts.DEFINITION,
-        lambda e: attempts.table(e.journal),
-        of_rows=lambda rows: attempts.table(rows, BY_DAY),
-    ),
-    CatalogueEntry(
-        acks.DEFINITION,
-        lambda e: acks.table(e.journal),
-        of_rows=lambda rows: acks.table(rows, BY_DAY),
-    ),
-    CatalogueEntry(
-        duplicates.DEFINITION,
-        lambda e: duplicates.table(e.journal),
-        of_rows=lambda rows: duplicates.table(rows, BY_DAY),
-    ),
-    CatalogueEntry(
-        notices.DEFINITION,
-        lambda e: notices.table(e.journal),
-        of_rows=lambda rows: notices.table(rows, BY_DAY),
-    ),
-    CatalogueEntry(
-        status_probes.DEFINITION,
-        lambda e: status_probes.table(e.journal),
-        of_rows=lambda rows: status_probes.table(rows, BY_DAY),
-    ),
-    CatalogueEntry(
-        app_deliveries.DEFINITION,
-        lambda e: app_deliveries.table(e.journal),
-        of_rows=lambda rows: app_deliveries.table(rows, BY_DAY),
-    ),
-    CatalogueEntry(
-        hops.DEFINITION,
-        lambda e: hops.table(e.journal),
-        of_rows=lambda rows: hops.table(rows, BY_DAY),
-    ),
+    _of_rows(messages.DEFINITION, messages.table),
+    _of_rows(attempts.DEFINITION, attempts.table),
+    _of_rows(acks.DEFINITION, acks.table),
+    _of_rows(duplicates.DEFINITION, duplicates.table),
+    _of_rows(notices.DEFINITION, notices.table),
+    _of_rows(status_probes.DEFINITION, status_probes.table),
+    _of_rows(app_deliveries.DEFINITION, app_deliveries.table),
+    _of_rows(hops.DEFINITION, hops.table),
     CatalogueEntry(
         channel_intervals.DEFINITION,
         lambda e: channel_intervals.table(e.journal, as_of=e.as_of),

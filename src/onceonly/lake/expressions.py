@@ -79,11 +79,11 @@ def subject() -> Column:
     )
 
 
-def spread() -> Column:
-    """A number of the message, before its key in what rows are sorted by.
+def key_hash() -> Column:
+    """The hash of a message's key, in 64 bits.
 
-    Spark compares the first eight bytes of the first column, and all columns where these are equal:
-    as are those of parties. Numbers of 64 bits (xxHash) seldom are.
+    It stands before the key itself in what rows are sorted by: Spark compares the first eight bytes
+    of the first column, and all columns where these are equal, as are those of most parties.
     """
     return F.xxhash64(*KEY)
 

@@ -53,7 +53,7 @@ class Day(NamedTuple):
 
 
 class RowsOfDay(NamedTuple):
-    """The journal rows that belong to one day, in whose journal ever."""
+    """The journal rows that belong to one day, whichever journal they are in."""
 
     mark: str
     """Another one whenever a row came."""

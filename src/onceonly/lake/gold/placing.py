@@ -14,7 +14,6 @@ from onceonly.lake import marks, model
 from onceonly.lake.expressions import is_event, is_true, never, subject
 from onceonly.lake.gold.days import BY_DAY, RowsOfDay
 from onceonly.lake.reports.columns import utc_day
-from onceonly.lake.schemas import KEY
 
 HASH: Final = "key_hash"
 INDEX: Final = StructType([StructField(HASH, LongType()), StructField(BY_DAY, DateType())])
@@ -26,11 +25,6 @@ _LAST_DAY: Final = dt.date(2100, 1, 1)
 """As `_FIRST_DAY`, of rows that are about no message: their day must be the same in every run."""
 SPANS_MAX: Final = 64
 """More spans of time than these are read as one."""
-
-
-def key_hash() -> Column:
-    """The hash of a message's key."""
-    return F.xxhash64(*KEY)
 
 
 def day_of(first_at: Column, today: dt.date) -> Column:

@@ -12,14 +12,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from hashlib import sha256
-from pkgutil import get_data
 from typing import Final, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
-from onceonly.lake import activity, invariants, lease, model, runner, storage, verdicts
+from onceonly.lake import activity, code, invariants, lease, model, runner, storage, verdicts
 from onceonly.lake.compaction import KEEP_S
+from onceonly.lake.expressions import key_hash
 from onceonly.lake.gold import days, placing, sums
 from onceonly.lake.gold.days import (
     BY_DAY,
@@ -46,15 +46,12 @@ INDEX_EVERYWHERE_BYTES: Final = 48 << 20
 _END_OF_TIME: Final = 2**62
 
 
-def _mark(*modules: str) -> str:
-    """Changes with every character of the code that these modules are made of."""
-    texts = [get_data("onceonly.lake", f"{name}.py") or b"" for name in modules]
-    return sha256(b"\0".join(texts)).hexdigest()[:12]
-
-
-FOLDS_MARK: Final = _mark("model", "header_terms", "marks", "expressions", "schemas")
-RULES_MARK: Final = _mark(
-    "verdicts", "marks", "expressions", "invariants", "reports/reconciliation", "reports/columns"
+FOLDS_MARK: Final = code.mark(
+    "model", "header_terms", "marks", "expressions", "schemas", "gold/placing"
+)
+RULES_MARK: Final = code.mark(
+    *("verdicts", "marks", "expressions", "invariants", "gold/sums"),
+    *("reports/reconciliation", "reports/columns"),
 )
 
 
@@ -204,7 +201,7 @@ def _fold(asked: Refresh, known: Gold, stale: set[str], now: int) -> Gold:
         return _with_rows(asked, known, rows, _spans(written), now)
     staged = days.fresh(STAGING)
     at = f"{asked.where}/{staged}"
-    runner.write(fresh.withColumn(placing.HASH, placing.key_hash()), at)
+    runner.write(fresh.withColumn(placing.HASH, key_hash()), at)
     new = asked.spark.read.parquet(storage.literal(at))
     told = runner.folders_of(asked.spark, placing.INDEX, _paths(asked, known.index))
     places = placing.placed(new.select(placing.HASH, "first_at"), told, today).persist()
@@ -290,7 +287,7 @@ def _write(asked: Refresh, known: Gold, placed: DataFrame) -> str:
 def _mended(asked: Refresh, known: Gold, folder: str) -> str:
     """The folder, or another one where lives with one hash lay under several days."""
     written = _read(asked.spark, asked.where, [folder])
-    told = written.withColumn(placing.HASH, placing.key_hash())
+    told = written.withColumn(placing.HASH, key_hash())
     apart = placing.torn(told.select(placing.HASH, BY_DAY))
     if not apart.take(1):
         return folder
@@ -330,7 +327,7 @@ def _days(asked: Refresh, folder: str) -> dict[str, Day]:
 
 
 def _index_of(lives: DataFrame) -> DataFrame:
-    return lives.select(placing.key_hash().alias(placing.HASH), BY_DAY).distinct()
+    return lives.select(key_hash().alias(placing.HASH), BY_DAY).distinct()
 
 
 def _terms(asked: Refresh, known: Gold) -> DataFrame:

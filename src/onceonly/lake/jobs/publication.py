@@ -3,14 +3,12 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from hashlib import sha256
-from pkgutil import get_data
 from typing import Final, NamedTuple
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
-from onceonly.lake import activity, catalogue, runner, runs, storage
+from onceonly.lake import activity, catalogue, code, runner, runs, storage
 from onceonly.lake.catalogue import CatalogueEntry, Evidence
 from onceonly.lake.formats import TableFormat, Target
 from onceonly.lake.gold import placing, refreshing
@@ -58,6 +56,13 @@ def _write(table: CatalogueEntry, evidence: Evidence, lake: str, target: Target)
         return Written(table.name, wanted, columns, place=place, version=version)
 
 
+_TABLES_NEED: Final = (
+    *(f"tables/{one.name}" for one in catalogue.TABLES if one.of_lives or one.of_rows),
+    *("tables/definition", "expressions", "marks", "schemas"),
+)
+"""Modules that the rows of tables by day are made by: other code makes all of them again."""
+
+
 class _ByDay(NamedTuple):
     """A table whose rows are of one day each."""
 
@@ -70,33 +75,26 @@ class _ByDay(NamedTuple):
 def _by_day(table: CatalogueEntry, evidence: Evidence, lake: str) -> _ByDay | None:
     """How the table is made by day; None where it is not."""
     kept = evidence.kept
-    if kept is None or not (table.of_lives or table.of_rows):
+    if kept is None:
         return None
-    spark, code = evidence.journal.sparkSession, _mark(table.name)
+    journal, made_by = evidence.journal, code.mark(*_TABLES_NEED)
     if (of_lives := table.of_lives) is not None:
 
         def of_their_lives(days: list[str]) -> DataFrame:
-            lives = refreshing.lives(spark, [kept.lives[day] for day in days])
-            spans = [kept.rows[day] for day in days]
-            return of_lives(lives, evidence.journal.where(placing.is_within(spans)))
+            lives = refreshing.lives(journal.sparkSession, [kept.lives[day] for day in days])
+            is_theirs = placing.is_within([kept.rows[day] for day in days])
+            return of_lives(lives, journal.where(is_theirs))
 
-        lives = {day: place.removeprefix(lake) for day, place in kept.lives.items()}
-        return _ByDay({day: f"{code} {lives[day]}" for day in sorted(lives)}, of_their_lives)
+        places = {day: place.removeprefix(lake) for day, place in kept.lives.items()}
+        return _ByDay({day: f"{made_by} {one}" for day, one in places.items()}, of_their_lives)
     if (of_rows := table.of_rows) is not None:
 
         def of_their_rows(days: list[str]) -> DataFrame:
-            wanted = {day: kept.rows[day] for day in days}
-            return of_rows(refreshing.rows(evidence.journal, kept, wanted))
+            return of_rows(refreshing.rows(journal, kept, {day: kept.rows[day] for day in days}))
 
-        return _ByDay({day: f"{code} {one.mark}" for day, one in kept.rows.items()}, of_their_rows)
+        marks = {day: f"{made_by} {one.mark}" for day, one in kept.rows.items()}
+        return _ByDay(marks, of_their_rows)
     return None
-
-
-def _mark(table: str) -> str:
-    """Changes with the code that the table's rows are made by."""
-    modules = (f"tables/{table}", "tables/definition", "expressions", "marks", "schemas")
-    texts = [get_data("onceonly.lake", f"{module}.py") or b"" for module in modules]
-    return sha256(b"\0".join(texts)).hexdigest()[:12]
 
 
 def _write_by_day(table: CatalogueEntry, by_day: _ByDay, lake: str, folder: str) -> dict[str, str]:

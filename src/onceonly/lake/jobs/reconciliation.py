@@ -183,12 +183,12 @@ def _write_others(
     """Write the tables beside the ledger; the sheet is known, and two of them share the runs."""
     if not names:
         return []
-    told = told._replace(
-        known_sheet=sheet_of(told.judged.sparkSession, judged), known_runs=told.runs.persist()
-    )
-    written = write_tables(told, names, lake, target)
-    told.runs.unpersist()
-    return written
+    sheet, known_runs = sheet_of(told.judged.sparkSession, judged), told.runs.persist()
+    try:
+        told = told._replace(known_sheet=sheet, known_runs=known_runs)
+        return write_tables(told, names, lake, target)
+    finally:
+        known_runs.unpersist()
 
 
 def _of_run(spark: SparkSession, run: LakeRun | None, name: str) -> DataFrame | None:

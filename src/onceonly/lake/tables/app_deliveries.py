@@ -5,7 +5,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
-from onceonly.lake.expressions import ROW_ORDER, is_event, is_passing, spread
+from onceonly.lake.expressions import ROW_ORDER, is_event, is_passing, key_hash
 from onceonly.lake.schemas import KEY
 from onceonly.lake.tables.definition import (
     KEY_COLUMNS,
@@ -52,11 +52,11 @@ _EVENTS: Final = (
 
 def table(journal: DataFrame, *also: str) -> DataFrame:
     """The hand-overs in the journal."""
-    message = Window.partitionBy(spread(), "party", *KEY)
+    message = Window.partitionBy(key_hash(), "party", *KEY)
     in_turn = message.orderBy(*ROW_ORDER)
     before = in_turn.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     # What was asked for has its number in each of its rows; the others have none.
-    hand_over = Window.partitionBy(spread(), "party", *KEY, F.coalesce("attempt", F.lit(1)))
+    hand_over = Window.partitionBy(key_hash(), "party", *KEY, F.coalesce("attempt", F.lit(1)))
 
     def first_of(condition: Column, within: WindowSpec = hand_over) -> Column:
         return F.min(F.when(condition, F.col("at"))).over(within)

@@ -11,7 +11,7 @@ from onceonly.lake.expressions import (
     is_outbound,
     is_passing,
     is_true,
-    spread,
+    key_hash,
 )
 from onceonly.lake.schemas import KEY
 from onceonly.lake.tables.definition import (
@@ -85,7 +85,7 @@ def table(journal: DataFrame, *also: str) -> DataFrame:
 
 
 def _of_messages(journal: DataFrame) -> DataFrame:
-    one = Window.partitionBy(spread(), "party", *KEY, "attempt").orderBy(*ROW_ORDER)
+    one = Window.partitionBy(key_hash(), "party", *KEY, "attempt").orderBy(*ROW_ORDER)
     rows = journal.where(is_event(Event.TRANSMITTING, Event.TRANSMITTED))
     following = {f"end_{name}": F.lead(name).over(one) for name in _ENDS}
     begins = is_event(Event.TRANSMITTING)

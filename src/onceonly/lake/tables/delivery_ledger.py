@@ -5,7 +5,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
-from onceonly.lake.expressions import ROW_ORDER, is_event, is_passing, spread
+from onceonly.lake.expressions import ROW_ORDER, is_event, is_passing, key_hash
 from onceonly.lake.header_terms import COLUMNS
 from onceonly.lake.marks import ever
 from onceonly.lake.model import FOLDS
@@ -63,8 +63,8 @@ HEADER: Final = (
 _OF_ONE_MESSAGE: Final = tuple(name for name in HEADER if name not in COLUMNS)
 """What lives do not keep, since it is of one message only."""
 
-_SPREAD: Final = "spread"
-_LINE: Final = (_SPREAD, *KEY)
+_HASH: Final = "key_hash"
+_LINE: Final = (_HASH, *KEY)
 
 VERDICT: Final = ("verdict", "standing", "is_two_sided", "differs", "settled_as")
 
@@ -98,7 +98,7 @@ def table(judged: DataFrame, journal: DataFrame, *also: str) -> DataFrame:
     told = F.struct(*ROW_ORDER, *_OF_ONE_MESSAGE)
     header = (
         journal.where(is_event(Event.SUBMITTED) & ~is_passing())
-        .select(spread().alias(_SPREAD), *KEY, told.alias("told"))
+        .select(key_hash().alias(_HASH), *KEY, told.alias("told"))
         # A message is submitted once: to fold its rows before they travel would only sort them.
         .repartition(*_LINE)
         .groupBy(*_LINE)
@@ -108,7 +108,7 @@ def table(judged: DataFrame, journal: DataFrame, *also: str) -> DataFrame:
     is_submitted = ever(Event.SUBMITTED)
     terms = {str(name): F.when(is_submitted, F.col(name)) for name in HEADER if name in COLUMNS}
     return (
-        judged.withColumn(_SPREAD, spread())
+        judged.withColumn(_HASH, key_hash())
         .join(header, list(_LINE), "left")
         .withColumns(terms)
         .select(

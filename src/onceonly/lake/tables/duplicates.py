@@ -5,7 +5,7 @@ from typing import Final
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
-from onceonly.lake.expressions import ROW_ORDER, is_event, is_passing, is_true, spread
+from onceonly.lake.expressions import ROW_ORDER, is_event, is_passing, is_true, key_hash
 from onceonly.lake.schemas import KEY
 from onceonly.lake.tables.definition import (
     KEY_COLUMNS,
@@ -51,9 +51,9 @@ def table(journal: DataFrame, *also: str) -> DataFrame:
     `after_us` goes by the clock that never jumps while the gateway was not restarted in between.
     """
     wanted = is_event(Event.STORED, Event.ACK_SENT, *_ARRIVALS)
-    message = Window.partitionBy(spread(), "party", *KEY)
+    message = Window.partitionBy(key_hash(), "party", *KEY)
     before = message.orderBy(*ROW_ORDER).rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    same = Window.partitionBy(spread(), "party", *KEY, "event").orderBy(*ROW_ORDER)
+    same = Window.partitionBy(key_hash(), "party", *KEY, "event").orderBy(*ROW_ORDER)
     left = is_event(Event.ACK_SENT) & (F.col("outcome") != F.lit(Outcome.REFUSED.value))
     stored = F.when(is_event(Event.STORED), F.struct("seq", "at", "monotonic_ns", "store_epoch"))
     rows = journal.where(wanted & ~is_passing()).withColumns(

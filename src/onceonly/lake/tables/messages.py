@@ -5,7 +5,7 @@ from typing import Final
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
-from onceonly.lake.expressions import ROW_ORDER, is_event, is_passing, spread
+from onceonly.lake.expressions import ROW_ORDER, is_event, is_passing, key_hash
 from onceonly.lake.schemas import KEY
 from onceonly.lake.tables.definition import (
     KEY_COLUMNS,
@@ -50,7 +50,7 @@ def table(journal: DataFrame, *also: str) -> DataFrame:
         .when(is_event(Event.SUBMITTED), F.lit("sender"))
         .otherwise(F.lit("receiver"))
     )
-    of_one = Window.partitionBy(spread(), "party", "role", *KEY).orderBy(*ROW_ORDER)
+    of_one = Window.partitionBy(key_hash(), "party", "role", *KEY).orderBy(*ROW_ORDER)
     return (
         journal.where(is_event(Event.SUBMITTED, Event.STORED))
         .withColumn("role", role)
