@@ -402,24 +402,17 @@ def test_a_clock_that_was_set_shows_in_the_quality_of_the_journal(frame: Frame):
     )
     assert mine["quarantined"] > 0
     assert part(quality[SELLER], "has_journal", "unmatched_messages") == (False, 3)
-    cut_up = journal_quality.table(
-        case.journal,
-        case.judged,
-        case.coverage,
-        case.wholeness,
-        as_of=case.as_of,
-        policy=case.policy,
-        stretch_rows=3,
-    )
-    whole = journal_quality.table(
-        case.journal,
-        case.judged,
-        case.coverage,
-        case.wholeness,
-        as_of=case.as_of,
-        policy=case.policy,
-    )
-    assert sorted(map(repr, cut_up.collect())) == sorted(map(repr, whole.collect()))
+
+    def cut_into(stretch_rows: int) -> list[str]:
+        accuracy_us = case.policy.clock_accuracy_us
+        stretches = journal_quality.by_stretch(
+            case.journal, accuracy_us=accuracy_us, stretch_rows=stretch_rows
+        )
+        others = (case.judged, case.coverage, case.wholeness)
+        found = journal_quality.table(stretches, *others, as_of=case.as_of, policy=case.policy)
+        return sorted(map(repr, found.collect()))
+
+    assert cut_into(3) == cut_into(1 << 16)
 
 
 def test_a_turnaround_before_its_beginning_is_no_turnaround(frame: Frame):

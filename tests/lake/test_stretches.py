@@ -85,7 +85,11 @@ def test_outages_and_gaps_do_not_depend_on_the_stretches(frame: Frame):
     """Where a stretch ends, a run goes on, and a number has the one before it."""
     there, _ = healthy(seed=5, messages=40)
     journal = frame(records(there) + planted_records()).persist()
-    for made in (outages.runs, sequence_gaps.table):
+
+    def runs(journal: DataFrame, stretch_rows: int) -> DataFrame:
+        return outages.runs(outages.runs_within(journal, stretch_rows=stretch_rows))
+
+    for made in (runs, sequence_gaps.table):
         whole = made(journal, stretch_rows=1 << 40)
         assert whole.count() > 0
         for stretch_rows in (1, 3, 50):

@@ -4,13 +4,13 @@ Knows which function makes each table from the evidence, and nothing of where it
 `onceonly lake reconcile` writes them all, and the reference prints them all.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from pyspark.sql import DataFrame
 
-from onceonly.lake import invariants
+from onceonly.lake import invariants, stretches
 from onceonly.lake.expressions import US_PER_S
 from onceonly.lake.gold.days import BY_DAY, KeptDays
 from onceonly.lake.reports import (
@@ -96,8 +96,8 @@ class Evidence(NamedTuple):
     """The `counts`, where somebody has them already."""
     known_sheet: DataFrame | None = None
     """The `sheet`, where somebody has it already."""
-    known_runs: DataFrame | None = None
-    """The `runs`, where somebody has them already."""
+    partials: Mapping[str, DataFrame] = MappingProxyType({})
+    """By name, those that somebody has already."""
 
     @property
     def counts(self) -> DataFrame:
@@ -114,16 +114,87 @@ class Evidence(NamedTuple):
         tried = invariants.breaches(self.judged, as_of=self.as_of, policy=self.policy)
         return invariants.sheet(invariants.tallies(tried))
 
-    @property
-    def runs(self) -> DataFrame:
-        """What `outages.runs` gives of the journal."""
-        return outages.runs(self.journal) if self.known_runs is None else self.known_runs
+    def partial(self, of: "Partial") -> DataFrame:
+        """All rows of a partial."""
+        known = self.partials.get(of.name)
+        return of.make(self) if known is None else known
 
     @property
     def timeout_us(self) -> int | None:
         """Timeout, where the known agreements have the same."""
         timeouts = {one.timeout_s for one in self.terms.values()}
         return timeouts.pop() * US_PER_S if len(timeouts) == 1 else None
+
+
+class Partial(NamedTuple):
+    """What tables are summed up from, a part for each day or for each stretch of a journal.
+
+    A run keeps it, so that the next one makes only the parts that are of other rows. A part knows
+    nothing of the instant of judgement but the verdicts of its lives.
+    """
+
+    name: str
+    make: Callable[[Evidence], DataFrame]
+    of_lives: Callable[[DataFrame, DataFrame], DataFrame] | None = None
+    """As in `CatalogueEntry`."""
+    of_rows: Callable[[DataFrame], DataFrame] | None = None
+    """As in `CatalogueEntry`."""
+    of_stretches: Callable[[DataFrame, Policy], DataFrame] | None = None
+    """How it is made of journal rows: per `party` and `stretches.STRETCH`."""
+
+
+def _quality(journal: DataFrame, policy: Policy) -> DataFrame:
+    return journal_quality.by_stretch(
+        journal, accuracy_us=policy.clock_accuracy_us, stretch_rows=stretches.ROWS_AT_ONCE
+    )
+
+
+QUALITY: Final = Partial(
+    "quality_of_stretches",
+    lambda e: _quality(e.journal, e.policy),
+    of_stretches=_quality,
+)
+RUNS: Final = Partial(
+    "runs_of_stretches",
+    lambda e: outages.runs_within(e.journal, stretch_rows=stretches.ROWS_AT_ONCE),
+    of_stretches=lambda journal, _: outages.runs_within(
+        journal, stretch_rows=stretches.ROWS_AT_ONCE
+    ),
+)
+MOVES: Final = Partial(
+    "queue_moves_of_days",
+    lambda e: backlog.by_bin(e.judged, HOUR_US),
+    of_lives=lambda lives, _: backlog.by_bin(lives, HOUR_US, BY_DAY),
+)
+ERRORS: Final = Partial(
+    "errors_of_days",
+    lambda e: error_pareto.by_place(e.journal),
+    of_rows=lambda rows: error_pareto.by_place(rows, BY_DAY),
+)
+ERROR_BINS: Final = Partial(
+    "error_bins_of_days",
+    lambda e: error_trend.by_bin(e.journal, HOUR_US),
+    of_rows=lambda rows: error_trend.by_bin(rows, HOUR_US, BY_DAY),
+)
+WAYS: Final = Partial(
+    "ways_of_days",
+    lambda e: hop_waterfall.ways(e.judged, e.journal),
+    of_lives=lambda lives, journal: hop_waterfall.ways(lives, journal, BY_DAY),
+)
+
+
+def _moves(evidence: Evidence) -> DataFrame:
+    """Bins that fit into those of the evidence."""
+    if evidence.width_us % HOUR_US:
+        return backlog.by_bin(evidence.judged, evidence.width_us)
+    return evidence.partial(MOVES)
+
+
+def _error_bins(evidence: Evidence) -> DataFrame:
+    """Bins that fit into those of the evidence."""
+    if evidence.width_us % HOUR_US:
+        return error_trend.by_bin(evidence.journal, evidence.width_us)
+    return evidence.partial(ERROR_BINS)
 
 
 class CatalogueEntry(NamedTuple):
@@ -137,6 +208,8 @@ class CatalogueEntry(NamedTuple):
     of_rows: Callable[[DataFrame], DataFrame] | None = None
     """Where every row is of one journal row, or of rows of one message: how it is made of all
     journal rows of some days, with the day of each. The rows keep the day."""
+    partials: tuple[Partial, ...] = ()
+    """What it is summed up from."""
 
     @property
     def name(self) -> str:
@@ -217,19 +290,33 @@ TABLES: Final = (
     CatalogueEntry(volume.DEFINITION, lambda e: volume.table(e.judged, width_us=e.width_us)),
     CatalogueEntry(
         backlog.DEFINITION,
-        lambda e: backlog.table(e.judged, e.journal, as_of=e.as_of, width_us=e.width_us),
+        lambda e: backlog.table(_moves(e), e.journal, as_of=e.as_of, width_us=e.width_us),
+        partials=(MOVES,),
     ),
-    CatalogueEntry(availability.DEFINITION, lambda e: availability.table(e.runs)),
-    CatalogueEntry(outages.DEFINITION, lambda e: outages.table(e.runs)),
-    CatalogueEntry(error_pareto.DEFINITION, lambda e: error_pareto.table(e.journal)),
     CatalogueEntry(
-        error_trend.DEFINITION, lambda e: error_trend.table(e.journal, width_us=e.width_us)
+        availability.DEFINITION,
+        lambda e: availability.table(outages.runs(e.partial(RUNS))),
+        partials=(RUNS,),
+    ),
+    CatalogueEntry(
+        outages.DEFINITION,
+        lambda e: outages.table(outages.runs(e.partial(RUNS))),
+        partials=(RUNS,),
+    ),
+    CatalogueEntry(
+        error_pareto.DEFINITION,
+        lambda e: error_pareto.table(e.partial(ERRORS)),
+        partials=(ERRORS,),
+    ),
+    CatalogueEntry(
+        error_trend.DEFINITION,
+        lambda e: error_trend.table(_error_bins(e), width_us=e.width_us),
+        partials=(ERROR_BINS,),
     ),
     CatalogueEntry(
         hop_waterfall.DEFINITION,
-        lambda e: hop_waterfall.table(
-            e.judged, e.journal, as_of=e.as_of, grace_us=e.policy.grace_us
-        ),
+        lambda e: hop_waterfall.table(e.partial(WAYS), as_of=e.as_of, grace_us=e.policy.grace_us),
+        partials=(WAYS,),
     ),
     CatalogueEntry(
         clock_skew.DEFINITION,
@@ -250,8 +337,11 @@ TABLES: Final = (
     CatalogueEntry(
         journal_quality.DEFINITION,
         lambda e: journal_quality.table(
-            e.journal, e.judged, e.coverage, e.wholeness, as_of=e.as_of, policy=e.policy
+            *(e.partial(QUALITY), e.judged, e.coverage, e.wholeness),
+            as_of=e.as_of,
+            policy=e.policy,
         ),
+        partials=(QUALITY,),
     ),
     CatalogueEntry(profiles.DEFINITION, lambda e: profiles.table(e.judged, e.journal)),
 )

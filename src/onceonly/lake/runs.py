@@ -25,6 +25,8 @@ RUNS_FOLDER: Final = "runs"
 """Folder of a lake directory with the manifests of runs."""
 TABLES_FOLDER: Final = "tables"
 """Folder of a lake directory with the tables of all runs: `tables/<name>/<folder of a run>`."""
+PARTIALS_FOLDER: Final = "partials"
+"""Folder of a lake directory with what some tables are summed up from, laid out as `tables`."""
 DELTA_FOLDER: Final = "delta"
 """Folder of a lake directory with the tables that are kept as Delta: `delta/<name>`."""
 VERSION: Final = 1
@@ -89,7 +91,8 @@ class Written(NamedTuple):
     version: int | None = None
     """For Delta: the version; for Iceberg: the snapshot. It holds the rows of this run."""
     days: Mapping[str, str] = MappingProxyType({})
-    """By day, where its files are of one day each and begin with it: what they were made of."""
+    """By day, where its files are of one day each and begin with it: what they were made of. Of a
+    partial also by stretches, as in `0-4 urn:duns:111111111`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +121,8 @@ class LakeRun:
     broken: tuple[str, ...] = ()
     """Lines of the once-and-only-once sheet that did not hold."""
     tables: Mapping[str, Written] = field(default_factory=dict)
+    partials: Mapping[str, Written] = field(default_factory=dict)
+    """What some of the tables are summed up from; nobody's but the next run's."""
     published_at: int = 0
     """Microseconds UTC."""
 
@@ -161,9 +166,9 @@ def fresh_id() -> str:
     return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{manifest.fresh_name()[:8]}"
 
 
-def fresh_folder(name: str) -> str:
-    """A folder for a table, relative to the lake, that never was there before."""
-    return f"{TABLES_FOLDER}/{name}/{manifest.fresh_name()}"
+def fresh_folder(name: str, under: str = TABLES_FOLDER) -> str:
+    """A folder for a table or partial, relative to the lake, that never was there before."""
+    return f"{under}/{name}/{manifest.fresh_name()}"
 
 
 def delta_folder(name: str) -> str:
@@ -276,16 +281,19 @@ def sweep(lake: str, *, keep_s: float = KEEP_S) -> None:
     until = time.time_ns() // 1_000 - int(keep_s * 1_000_000)
     in_use: set[str] = set()
     replaced_at = time.time_ns() // 1_000
-    for place, run in enumerate(known):
+    for number, run in enumerate(known):
         if run.id == now_id or replaced_at >= until:
-            in_use |= {folder for one in run.tables.values() for folder in one.folders}
-        elif place >= KEEP_RUNS:
+            written = (*run.tables.values(), *run.partials.values())
+            in_use |= {folder for one in written for folder in one.folders}
+        elif number >= KEEP_RUNS:
             storage.remove(_file(lake, run.id))
         replaced_at = run.published_at
     replaced = {name for run in known if run.id == now_id for name in run.tables}
-    for table in storage.folders(f"{lake}/{TABLES_FOLDER}"):
-        for entry in storage.entries(f"{lake}/{TABLES_FOLDER}/{table}"):
-            folder = f"{TABLES_FOLDER}/{table}/{entry.name}"
+    places = (TABLES_FOLDER, PARTIALS_FOLDER)
+    for place in (f"{one}/{name}" for one in places for name in storage.folders(f"{lake}/{one}")):
+        table = place.rpartition("/")[2]
+        for entry in storage.entries(f"{lake}/{place}"):
+            folder = f"{place}/{entry.name}"
             if is_of_a_table(entry.name) and table in replaced:
                 # Of a version before runs: whoever reads it there must not get old rows.
                 storage.remove(f"{lake}/{folder}")
@@ -333,8 +341,13 @@ def _as_json(run: LakeRun) -> dict[str, Any]:
         "verdicts": dict(run.verdicts),
         "differences": run.differences,
         "broken": run.broken,
-        "tables": [{**one._asdict(), "days": dict(one.days)} for one in run.tables.values()],
+        "tables": _all_as_json(run.tables),
+        "partials": _all_as_json(run.partials),
     }
+
+
+def _all_as_json(written: Mapping[str, Written]) -> list[dict[str, Any]]:
+    return [{**one._asdict(), "days": dict(one.days)} for one in written.values()]
 
 
 def _of_json(lake: str, content: bytes, name: str) -> LakeRun:
@@ -354,6 +367,7 @@ def _of_json(lake: str, content: bytes, name: str) -> LakeRun:
             differences=read["differences"],
             broken=tuple(read["broken"]),
             tables={one["name"]: _table(one) for one in read["tables"]},
+            partials={one["name"]: _table(one) for one in read.get("partials", ())},
             published_at=read["published_at"],
         )
     except (ValueError, KeyError, TypeError) as error:

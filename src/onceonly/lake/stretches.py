@@ -27,6 +27,17 @@ def stretch(column: str, length: int = ROWS_AT_ONCE) -> Column:
     return F.coalesce(F.expr(f"{column} div {length}L"), F.lit(-1).cast("bigint"))
 
 
+IS_HERE: Final = "is_here"
+
+
+def with_row_before(rows: DataFrame, length: int) -> DataFrame:
+    """Journal rows in their `STRETCH`; the last of each also before the next, and not `IS_HERE`."""
+    own = stretch("seq", length)
+    is_last = F.pmod("seq", F.lit(length)) == F.lit(length - 1)
+    both = F.when(is_last, F.array(own, own + F.lit(1))).otherwise(F.array(own))
+    return rows.withColumn(STRETCH, F.explode(both)).withColumn(IS_HERE, F.col(STRETCH) == own)
+
+
 def with_greatest_before(
     rows: DataFrame,
     name: str,

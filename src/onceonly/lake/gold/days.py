@@ -62,6 +62,15 @@ class RowsOfDay(NamedTuple):
     last_at: int
 
 
+class Stretches(NamedTuple):
+    """Stretches of one journal's numbers (`stretches.ROWS_AT_ONCE`), the last one included."""
+
+    first: int
+    last: int
+    mark: str
+    """Another one whenever a row came."""
+
+
 class KeptDays(NamedTuple):
     """What is kept by day, for those who read it. Days are UTC, as in `2026-11-25`."""
 
@@ -71,6 +80,8 @@ class KeptDays(NamedTuple):
     """The folder of what is counted of the lives of each day, among others."""
     rows: Mapping[str, RowsOfDay]
     index_folders: Sequence[str]
+    stretches: Mapping[str, Sequence[Stretches]]
+    """By the party of the rows: its journal in stretches, which have nothing to do with days."""
 
 
 class Included(NamedTuple):
@@ -93,6 +104,8 @@ class Gold:
     """By UTC day, as in `2026-11-25`."""
     rows: Mapping[str, RowsOfDay] = field(default_factory=dict)
     """By UTC day, also of days that no life is kept under."""
+    stretches: Mapping[str, Sequence[Stretches]] = field(default_factory=dict)
+    """By the party of the rows."""
     index: tuple[str, ...] = ()
     terms: tuple[str, ...] = ()
     """Folders of what the numbers of terms stand for (`model.terms`)."""
@@ -178,6 +191,7 @@ def publish(where: str, gold: Gold) -> None:
         "included": gold.included,
         "days": gold.days,
         "rows": gold.rows,
+        "stretches": gold.stretches,
         "index": gold.index,
         "terms": gold.terms,
         "policy": gold.policy,
@@ -195,6 +209,10 @@ def _parsed(read: dict[str, Any]) -> Gold:
         included={name: Included(*one) for name, one in read["included"].items()},
         days={name: Day(*one) for name, one in read["days"].items()},
         rows={name: RowsOfDay(*one) for name, one in read["rows"].items()},
+        stretches={
+            party: tuple(Stretches(*one) for one in spans)
+            for party, spans in read["stretches"].items()
+        },
         index=tuple(read["index"]),
         terms=tuple(read["terms"]),
         policy=Policy(*read["policy"]),

@@ -8,6 +8,7 @@ one lake follow each other. On an object store without locks the later one wins;
 import datetime as dt
 import errno
 import time
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -20,7 +21,7 @@ from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's wo
 from onceonly.lake import activity, code, invariants, lease, model, runner, storage, verdicts
 from onceonly.lake.compaction import KEEP_S
 from onceonly.lake.expressions import key_hash
-from onceonly.lake.gold import days, placing, sums
+from onceonly.lake.gold import days, placing, stretching, sums
 from onceonly.lake.gold.days import (
     BY_DAY,
     INDEX,
@@ -35,6 +36,7 @@ from onceonly.lake.gold.days import (
     RowsOfDay,
 )
 from onceonly.lake.runner import Holdings
+from onceonly.lake.stretches import STRETCH
 from onceonly.lake.verdicts import Policy
 
 FOLDERS_MAX: Final = 16
@@ -47,7 +49,8 @@ _END_OF_TIME: Final = 2**62
 
 
 FOLDS_MARK: Final = code.mark(
-    "model", "header_terms", "marks", "expressions", "schemas", "gold/placing"
+    *("model", "header_terms", "marks", "expressions", "schemas", "stretches"),
+    *("gold/placing", "gold/stretching"),
 )
 RULES_MARK: Final = code.mark(
     *("verdicts", "marks", "expressions", "invariants", "gold/sums"),
@@ -125,6 +128,7 @@ def refresh(asked: Refresh) -> KeptDays:
         {name: f"{asked.where}/{day.sums}" for name, day in known.days.items()},
         known.rows,
         _paths(asked, known.index),
+        known.stretches,
     )
 
 
@@ -190,6 +194,7 @@ def _fold(asked: Refresh, known: Gold, stale: set[str], now: int) -> Gold:
     rows = asked.held.after(_last_batches(asked, known))
     fresh = model.partial(rows)
     known = _with_terms(asked, known, model.terms(rows), now)
+    known = _with_stretches(asked, known, rows)
     today = dt.datetime.fromtimestamp(now / 1_000_000, dt.UTC).date()
     if not known.days:
         by_first = placing.day_of(F.col("first_at"), today)
@@ -255,6 +260,16 @@ def _with_rows(asked: Refresh, known: Gold, rows: DataFrame, spans: Spans, now: 
         others.unpersist()
     mark = days.fresh("rows")
     return known.with_rows(spans, mark).with_rows(more, mark)
+
+
+def _with_stretches(asked: Refresh, known: Gold, rows: DataFrame) -> Gold:
+    """With new marks for the stretches of these rows."""
+    found: defaultdict[str, list[int]] = defaultdict(list)
+    with activity.step(asked.spark, "stretches of new rows"):
+        for row in stretching.touched(rows).collect():
+            found[row["party"]].append(row[STRETCH])
+    marked = stretching.with_touched(known.stretches, found, days.fresh("stretches"))
+    return replace(known, stretches=marked)
 
 
 def _last_batches(asked: Refresh, known: Gold) -> dict[str, int]:

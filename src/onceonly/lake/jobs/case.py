@@ -47,6 +47,8 @@ class JudgedCase(NamedTuple):
     """Rows that are later than this do not count, in microseconds UTC; None: every row does."""
     kept: KeptDays | None = None
     """What is kept by day; None where nothing is."""
+    partials: Mapping[str, DataFrame] = MappingProxyType({})
+    """By name, those that are made already."""
 
     def counts(self) -> DataFrame:
         """What `reconciliation.counts` gives of the judged lives; where they are kept, by day."""
@@ -82,6 +84,7 @@ class JudgedCase(NamedTuple):
             terms=self.terms,
             kept=self.kept,
             known_counts=self.counts(),
+            partials=self.partials,
         )
 
 

@@ -1,18 +1,14 @@
 """Write tables of the catalogue, each to a place of its own, and publish all of them at once."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final, NamedTuple
+from typing import Final
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
-
-from onceonly.lake import activity, catalogue, code, runner, runs, storage
+from onceonly.lake import activity, catalogue, runner, runs, storage
 from onceonly.lake.catalogue import CatalogueEntry, Evidence
 from onceonly.lake.formats import TableFormat, Target
-from onceonly.lake.gold import placing, refreshing
-from onceonly.lake.gold.days import BY_DAY
+from onceonly.lake.jobs import keeping
 from onceonly.lake.jobs.case import JudgedCase
 from onceonly.lake.page.findings import Judged
 from onceonly.lake.runs import LakeRun, Written
@@ -26,28 +22,34 @@ def write_tables(
 ) -> list[Written]:
     """Write these tables, of a run that is not published yet, and say where they are.
 
-    The files of days that the run before has too, made of the same lives, are linked. Raises
+    The files of days that a run before has too, made of the same lives or rows, are linked. Raises
     `LocalError` (UnknownTable) before anything is written.
     """
-    tables = [catalogue.find(name) for name in names]
+    tables, known = [catalogue.find(name) for name in names], runs.listed(lake)
     with ThreadPoolExecutor(AT_ONCE) as pool:
         # What went wrong in one is raised here.
-        return list(pool.map(lambda table: _write(table, evidence, lake, target), tables))
+        return list(pool.map(lambda table: _write(table, evidence, lake, target, known), tables))
 
 
-def _write(table: CatalogueEntry, evidence: Evidence, lake: str, target: Target) -> Written:
+def _write(
+    table: CatalogueEntry,
+    evidence: Evidence,
+    lake: str,
+    target: Target,
+    known: Sequence[LakeRun],
+) -> Written:
     spark, wanted = evidence.journal.sparkSession, target.table_format
     with activity.step(spark, table.name):
         frame = table.make(evidence)
         columns = tuple(frame.dtypes)
         if wanted is TableFormat.PLAIN:
             folder = runs.fresh_folder(table.name)
-            if by_day := _by_day(table, evidence, lake):
-                days = _write_by_day(table, by_day, lake, folder)
+            if days := keeping.days_of(table, evidence, lake):
+                made_of = keeping.write_days(table.name, days, lake, folder, known)
                 if not storage.listed(f"{lake}/{folder}"):
                     # A file tells its columns to readers who have no other source for them.
                     runner.write_table(frame.limit(0), f"{lake}/{folder}", wanted)
-                return Written(table.name, wanted, columns, (folder,), days=days)
+                return Written(table.name, wanted, columns, (folder,), days=made_of)
             runner.write_table(frame, f"{lake}/{folder}", wanted)
             return Written(table.name, wanted, columns, (folder,))
         place = target.place(runs.delta_folder(table.name), table.name)
@@ -56,74 +58,12 @@ def _write(table: CatalogueEntry, evidence: Evidence, lake: str, target: Target)
         return Written(table.name, wanted, columns, place=place, version=version)
 
 
-_TABLES_NEED: Final = (
-    *(f"tables/{one.name}" for one in catalogue.TABLES if one.of_lives or one.of_rows),
-    *("tables/definition", "expressions", "marks", "schemas"),
-)
-"""Modules that the rows of tables by day are made by: other code makes all of them again."""
-
-
-class _ByDay(NamedTuple):
-    """A table whose rows are of one day each."""
-
-    made_of: Mapping[str, str]
-    """What the rows of each day are made of: with an equal text they are the same."""
-    of_days: Callable[[list[str]], DataFrame]
-    """The rows of these days, with the day of each."""
-
-
-def _by_day(table: CatalogueEntry, evidence: Evidence, lake: str) -> _ByDay | None:
-    """How the table is made by day; None where it is not."""
-    kept = evidence.kept
-    if kept is None:
-        return None
-    journal, made_by = evidence.journal, code.mark(*_TABLES_NEED)
-    if (of_lives := table.of_lives) is not None:
-
-        def of_their_lives(days: list[str]) -> DataFrame:
-            lives = refreshing.lives(journal.sparkSession, [kept.lives[day] for day in days])
-            is_theirs = placing.is_within([kept.rows[day] for day in days])
-            return of_lives(lives, journal.where(is_theirs))
-
-        places = {day: place.removeprefix(lake) for day, place in kept.lives.items()}
-        return _ByDay({day: f"{made_by} {one}" for day, one in places.items()}, of_their_lives)
-    if (of_rows := table.of_rows) is not None:
-
-        def of_their_rows(days: list[str]) -> DataFrame:
-            return of_rows(refreshing.rows(journal, kept, {day: kept.rows[day] for day in days}))
-
-        marks = {day: f"{made_by} {one.mark}" for day, one in kept.rows.items()}
-        return _ByDay(marks, of_their_rows)
-    return None
-
-
-def _write_by_day(table: CatalogueEntry, by_day: _ByDay, lake: str, folder: str) -> dict[str, str]:
-    """Write the days that are made of others than in the run before, and link the rest."""
-    made_of = dict(by_day.made_of)
-    before = _before(table, lake)
-    same = [day for day in made_of if before and before.days.get(day) == made_of[day]]
-    place = f"{lake}/{folder}"
-    fresh = sorted(made_of.keys() - set(same))
-    if fresh:
-        frame = by_day.of_days(fresh)
-        runner.write_by(frame.hint("rebalance", F.col(BY_DAY)), place, BY_DAY)
-        storage.lay_flat(place)
-    if before and same:
-        storage.link_files(f"{lake}/{before.folders[0]}", place, same)
-    return made_of
-
-
-def _before(table: CatalogueEntry, lake: str) -> Written | None:
-    """The table of the run before, where its files are there and are of a day each."""
-    last = runs.current_id(lake)
-    found = None if last is None else runs.load(lake, last).tables.get(table.name)
-    if found is None or not found.days:
-        return None
-    return found if storage.is_folder(f"{lake}/{found.folders[0]}") else None
-
-
 def publish(
-    case: JudgedCase, judged: Judged, lakes: Sequence[str], tables: list[Written]
+    case: JudgedCase,
+    judged: Judged,
+    lakes: Sequence[str],
+    tables: list[Written],
+    partials: list[Written],
 ) -> LakeRun:
     """Let these tables be the lake's from now on; then remove what no reader holds any more.
 
@@ -143,9 +83,10 @@ def publish(
         differences=judged.differences,
         broken=tuple(line.name for line in judged.broken),
         tables={one.name: one for one in tables},
+        partials={one.name: one for one in partials},
         published_at=time.time_ns() // 1_000,
     )
-    storage.keep(f"{run.lake}/{folder}" for one in tables for folder in one.folders)
+    storage.keep(f"{run.lake}/{folder}" for one in (*tables, *partials) for folder in one.folders)
     runs.publish(run)
     runs.sweep(run.lake)
     return run

@@ -10,9 +10,9 @@ from types import MappingProxyType
 from pyspark.sql import DataFrame, SparkSession
 
 from onceonly.lake import activity, catalogue, lease, runner, runs, storage
-from onceonly.lake.catalogue import NAMES, Evidence
+from onceonly.lake.catalogue import NAMES
 from onceonly.lake.formats import TableFormat, Target
-from onceonly.lake.jobs import ownership, prerequisites, registration
+from onceonly.lake.jobs import keeping, ownership, prerequisites, registration
 from onceonly.lake.jobs.apart import put_apart
 from onceonly.lake.jobs.case import judge, open_case, rules_of, sheet_of
 from onceonly.lake.jobs.findings import find
@@ -23,7 +23,7 @@ from onceonly.lake.jobs.session import Lakes, directories, start
 from onceonly.lake.page.findings import InvariantResult, Judged
 from onceonly.lake.reports.budgets import Terms
 from onceonly.lake.reports.sla import SlaTarget
-from onceonly.lake.runs import LakeRun, Written
+from onceonly.lake.runs import LakeRun
 from onceonly.lake.tables import delivery_ledger
 from onceonly.lake.verdicts import Policy
 from onceonly.message.errors import LocalError
@@ -147,8 +147,7 @@ def reconcile(  # noqa: PLR0913 - because each is one choice of its caller's
         if register is not None:
             registration.require_ours(spark, register)
         case = open_case(spark, lakes, as_of, rules, former)._replace(terms=terms, sla=sla)
-        pending = prerequisites.not_ingested(lakes)
-        home = storage.lake_url(lakes[0])
+        pending, home = prerequisites.not_ingested(lakes), storage.lake_url(lakes[0])
         told = case.evidence()
         if is_alone:
             ledger = []
@@ -161,10 +160,12 @@ def reconcile(  # noqa: PLR0913 - because each is one choice of its caller's
         summary = ReconcileSummary(judged, str(apart), {}, pending)
         run: LakeRun | None = None
         if not is_alone:
-            written = ledger + _write_others(told, judged, wanted, home, target)
-            run = publish(case, judged, lakes, written)
-            places = {name: run.place(name) for name in run.tables}
-            found = places.pop(LEDGER)
+            frames, partials = keeping.write_partials(told, wanted, home)
+            told = told._replace(known_sheet=sheet_of(spark, judged), partials=frames)
+            ledger += write_tables(told, wanted, home, target)
+            run = publish(case, judged, lakes, ledger, partials)
+            places = {name: run.place(name) for name in run.tables if name != LEDGER}
+            found = run.place(LEDGER)
             if apart is not None:
                 put_apart(runner.table(spark, run, LEDGER), apart, target.table_format)
                 found = apart
@@ -172,23 +173,10 @@ def reconcile(  # noqa: PLR0913 - because each is one choice of its caller's
                 registration.register(spark, home, database=register, run_id=run.id)
             summary = ReconcileSummary(judged, found, places, pending, run.id)
         if report_to is not None:
+            case = case._replace(partials=told.partials)
             write_report(find(case, judged, partial(_of_run, spark, run)), report_to)
         case.judged.unpersist()
         return summary
-
-
-def _write_others(
-    told: Evidence, judged: Judged, names: Sequence[str], lake: str, target: Target
-) -> list[Written]:
-    """Write the tables beside the ledger; the sheet is known, and two of them share the runs."""
-    if not names:
-        return []
-    sheet, known_runs = sheet_of(told.judged.sparkSession, judged), told.runs.persist()
-    try:
-        told = told._replace(known_sheet=sheet, known_runs=known_runs)
-        return write_tables(told, names, lake, target)
-    finally:
-        known_runs.unpersist()
 
 
 def _of_run(spark: SparkSession, run: LakeRun | None, name: str) -> DataFrame | None:

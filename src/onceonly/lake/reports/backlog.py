@@ -47,10 +47,13 @@ _NEVER: Final = 1 << 62
 _COUNTS: Final = ("submitted", "started", "settled", "left_queue", "left_flight")
 
 
-def table(judged: DataFrame, journal: DataFrame, *, as_of: int, width_us: int) -> DataFrame:
-    """The queues in bins of `width_us`; the last bin is judged at `as_of` (µs UTC)."""
+def table(moves: DataFrame, journal: DataFrame, *, as_of: int, width_us: int) -> DataFrame:
+    """The queues in bins of `width_us`; the last bin is judged at `as_of` (µs UTC).
+
+    `moves` is what `by_bin` gives of the judged lives, with bins that fit into these.
+    """
     last = as_of - as_of % width_us
-    moves = _moves(judged, width_us, last)
+    dense = _dense(moves, width_us, last)
     here = Window.partitionBy(*PAIR).orderBy("bin")
     so_far = here.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     # Backwards, since Spark goes through a frame without an end again for every row.
@@ -58,7 +61,7 @@ def table(judged: DataFrame, journal: DataFrame, *, as_of: int, width_us: int) -
     later = later.rowsBetween(Window.unboundedPreceding, -1)
     # A message that was in the queue at the end of this bin, and left it later, waited then.
     oldest = F.min("earliest").over(later)
-    counted = moves.withColumns(
+    counted = dense.withColumns(
         {
             "end": F.least(F.col("bin") + F.lit(width_us), F.lit(as_of)),
             "queued": F.sum(F.col("submitted") - F.col("left_queue")).over(so_far),
@@ -79,16 +82,13 @@ def table(judged: DataFrame, journal: DataFrame, *, as_of: int, width_us: int) -
     )
 
 
-def _moves(judged: DataFrame, width_us: int, last: int) -> DataFrame:
-    """What happens in each bin of each pair, dense from its first bin to its last.
-
-    A pair of which something is open goes on until the bin `last`, in which the judgement is.
-    """
+def by_bin(judged: DataFrame, width_us: int, *also: str) -> DataFrame:
+    """What happens in each bin of `width_us` of each pair; `bin` is its start, µs UTC."""
     # A clock that was set back between two moves makes no time: none comes before the one before.
     sent = F.when(is_there("first_sent_at"), F.greatest("submitted_at", "first_sent_at"))
     over = F.when(is_there("ended"), F.greatest(F.col("submitted_at"), sent, F.col("ended")))
     turn = F.when(F.col("ended") >= F.col("first_sent_at"), F.col("ended") - F.col("first_sent_at"))
-    zero, nothing = F.lit(0), F.lit(None).cast("bigint")
+    nothing = F.lit(None).cast("bigint")
 
     def move(at: Column, wanted: str, also: str = "", earliest: Column = nothing) -> Column:
         bins = F.coalesce(bin_start(at, width_us), F.lit(_NEVER))
@@ -104,17 +104,29 @@ def _moves(judged: DataFrame, width_us: int, last: int) -> DataFrame:
         F.when(was_sent & is_there("ended"), move(over, "left_flight")),
         F.when(is_there("ended"), move(over, "settled")),
     )
-    happened = (
+    told = (
         judged.where(is_there("submitted_at"))
         .withColumn("ended", ended())
-        .select(*PAIR, F.inline(F.array_compact(moves)))
-        .groupBy(*PAIR, "bin")
-        .agg(
-            *[F.sum(name).alias(name) for name in _COUNTS],
-            F.min("earliest").alias("earliest"),
-            F.max("turn").alias("longest_turn_us"),
-        )
+        .select(*PAIR, *also, F.inline(F.array_compact(moves)))
     )
+    return _summed(told, *PAIR, "bin", *also)
+
+
+def _summed(moves: DataFrame, *by: str) -> DataFrame:
+    return moves.groupBy(*by).agg(
+        *[F.sum(name).alias(name) for name in _COUNTS],
+        F.min("earliest").alias("earliest"),
+        F.max("turn").alias("turn"),
+    )
+
+
+def _dense(moves: DataFrame, width_us: int, last: int) -> DataFrame:
+    """What happens in each bin of each pair, dense from its first bin to its last.
+
+    A pair of which something is open goes on until the bin `last`, in which the judgement is.
+    """
+    wide = moves.withColumn("bin", bin_start(F.col("bin"), width_us))
+    happened = _summed(wide, *PAIR, "bin").withColumnRenamed("turn", "longest_turn_us")
     # The bins without a move, up to the next one or the last of all.
     of_pair = Window.partitionBy(*PAIR)
     is_here = F.col("bin") <= F.lit(last)
@@ -126,7 +138,7 @@ def _moves(judged: DataFrame, width_us: int, last: int) -> DataFrame:
         .otherwise(F.col("bin"))
     )
     bins = F.sequence("bin", "until", F.lit(width_us).cast("bigint"))
-    is_move = F.col("at") == F.col("bin")
+    is_move, zero = F.col("at") == F.col("bin"), F.lit(0)
     counted = [F.when(is_move, F.col(name)).otherwise(zero).alias(name) for name in _COUNTS]
     told = [F.when(is_move, F.col(name)).alias(name) for name in ("earliest", "longest_turn_us")]
     dense = happened.withColumn("until", until).withColumn("at", F.explode(bins))

@@ -63,21 +63,38 @@ def errors(journal: DataFrame) -> DataFrame:
     )
 
 
-def table(journal: DataFrame) -> DataFrame:
-    """The errors by phase and code."""
+def by_place(journal: DataFrame, *also: str) -> DataFrame:
+    """The errors by phase, code and place; `first_at` and `last_at` in microseconds UTC."""
+    message = F.struct(F.coalesce("from_party", "party"), "to_party", "message_id")
+    is_of_one = F.col("message_id").isNotNull()
+    return (
+        errors(journal)
+        .groupBy("phase", *_PLACE, *also)
+        .agg(
+            F.count("*").alias("occurrences"),
+            F.count_distinct(F.when(is_of_one, message)).alias("messages"),
+            F.min("at").alias("first_at"),
+            F.max("at").alias("last_at"),
+        )
+    )
+
+
+_PLACE: Final = ("code", "party", "peer", "transport")
+
+
+def table(places: DataFrame) -> DataFrame:
+    """The errors by phase and code, of what `by_place` gives of each message's rows."""
     phase = Window.partitionBy("phase")
-    place = ("code", "party", "peer", "transport")
-    ranked = phase.orderBy(F.col("occurrences").desc(), *place)
+    ranked = phase.orderBy(F.col("occurrences").desc(), *_PLACE)
     so_far = ranked.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     whole = F.sum("occurrences").over(phase)
     return (
-        errors(journal)
-        .groupBy("phase", *place)
+        places.groupBy("phase", *_PLACE)
         .agg(
-            F.count("*").alias("occurrences"),
-            F.count_distinct("message_id").alias("messages"),
-            F.timestamp_micros(F.min("at")).alias("first_at"),
-            F.timestamp_micros(F.max("at")).alias("last_at"),
+            F.sum("occurrences").alias("occurrences"),
+            F.sum("messages").alias("messages"),
+            F.timestamp_micros(F.min("first_at")).alias("first_at"),
+            F.timestamp_micros(F.max("last_at")).alias("last_at"),
         )
         .withColumns(
             {

@@ -28,11 +28,19 @@ DEFINITION: Final = Definition(
 )
 
 
-def table(journal: DataFrame, *, width_us: int) -> DataFrame:
-    """The errors in bins of `width_us`."""
+def by_bin(journal: DataFrame, width_us: int, *also: str) -> DataFrame:
+    """The errors in bins of `width_us`, each by its start (`bin`, µs UTC)."""
     return (
         errors(journal)
-        .withColumn("bin_at", F.timestamp_micros(bin_start(F.col("at"), width_us)))
-        .groupBy("bin_at", "phase", "code")
+        .groupBy(bin_start(F.col("at"), width_us).alias("bin"), "phase", "code", *also)
         .agg(F.count("*").alias("occurrences"))
+    )
+
+
+def table(bins: DataFrame, *, width_us: int) -> DataFrame:
+    """The errors in bins of `width_us`, of `by_bin` with bins that fit into these."""
+    return (
+        bins.withColumn("bin_at", F.timestamp_micros(bin_start(F.col("bin"), width_us)))
+        .groupBy("bin_at", "phase", "code")
+        .agg(F.sum("occurrences").alias("occurrences"))
     )

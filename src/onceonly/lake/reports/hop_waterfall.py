@@ -56,21 +56,36 @@ DEFINITION: Final = Definition(
 )
 
 
+_OF_ENDS: Final = (
+    *("submitted_at", "first_sent_at", "acked", "stored_at", "ack_sent_at", "handed_over_at"),
+)
+_OF_THE_WAY: Final = ("promised", "is_two_sided", "turnaround", "is_in_care", "chain")
 _STEPS_PER_HOP: Final = 3
 _RECEIVER_STEP: Final = 1_000
 """Greater than the number of every hop that a message may have."""
 
 
-def table(judged: DataFrame, journal: DataFrame, *, as_of: int, grace_us: int) -> DataFrame:
-    """The stages; what entered one within `grace_us` of `as_of` (µs UTC) is not lost yet."""
+def ways(judged: DataFrame, journal: DataFrame, *also: str) -> DataFrame:
+    """The way of each message that reached an intermediary, whatever time it is."""
+    is_accepting = F.exists("chain", lambda at: at["mode"] == F.lit("accept"))
+    return (
+        judged.withColumns({"acked": acknowledged(), "promised": is_promised()})
+        .withColumn("turnaround", F.col("acked") - F.col("first_sent_at"))
+        .join(_chains(journal), list(KEY))
+        .withColumn("is_in_care", is_accepting)
+        .select(*PAIR, *_OF_ENDS, *_OF_THE_WAY, *also)
+    )
+
+
+def table(ways: DataFrame, *, as_of: int, grace_us: int) -> DataFrame:
+    """The stages of all `ways`; what entered one within `grace_us` of `as_of` is not lost yet.
+
+    Both are in microseconds, `as_of` UTC.
+    """
     is_lost = F.col("is_owed") & ~F.col("is_left")
     is_lost &= is_overdue(F.col("entered_at"), grace_us, as_of)
     return (
-        judged.withColumns({"acked": acknowledged(), "promised": is_promised()})
-        .join(_chains(journal), list(KEY))
-        .withColumn("is_in_care", F.exists("chain", lambda at: at["mode"] == F.lit("accept")))
-        .withColumn("turnaround", F.col("acked") - F.col("first_sent_at"))
-        .select(*PAIR, F.inline(F.concat(_at_the_ends(), _on_the_way(), _legs())))
+        ways.select(*PAIR, F.inline(F.concat(_at_the_ends(), _on_the_way(), _legs())))
         .where("entered_at IS NOT NULL")
         .groupBy(*PAIR, "step", "stage", "place", "hop")
         .agg(
@@ -130,8 +145,7 @@ def _by_one_clock(
 
 def _at_the_ends() -> Column:
     sender, receiver, no_hop = F.col("from_party"), F.col("to_party"), F.lit(None)
-    names = ("submitted_at", "first_sent_at", "acked", "stored_at", "ack_sent_at", "handed_over_at")
-    submitted, sent, acked, stored, answered, handed = map(F.col, names)
+    submitted, sent, acked, stored, answered, handed = map(F.col, _OF_ENDS)
     here, there = F.lit(1), F.lit(_RECEIVER_STEP)
     # Where nothing was promised nobody acknowledges.
     waits = F.array(

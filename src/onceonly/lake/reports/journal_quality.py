@@ -7,7 +7,7 @@ from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's wo
 
 from onceonly.journal.record import SCHEMA_VERSION
 from onceonly.lake.expressions import ROW_ORDER, any_of, is_event, is_true, one_if
-from onceonly.lake.stretches import ROWS_AT_ONCE
+from onceonly.lake.stretches import IS_HERE, STRETCH, with_row_before
 from onceonly.lake.tables.definition import (
     Definition,
     count,
@@ -83,17 +83,18 @@ _COUNTS: Final = tuple(
 )
 
 
-def table(  # noqa: PLR0913 - because the evidence, and by whom and when it is judged, are many
-    journal: DataFrame,
+def table(
+    stretches: DataFrame,
     judged: DataFrame,
     coverage: DataFrame,
     wholeness: DataFrame,
     *,
     as_of: int,
     policy: Policy,
-    stretch_rows: int = ROWS_AT_ONCE,
 ) -> DataFrame:
     """The quality of each party's evidence at `as_of` (µs UTC), judged by `policy`.
+
+    `stretches` is what `by_stretch` gives of all journals.
 
     `wholeness` has the columns `wholeness.COLUMNS`, as the ingest found them: it verified every
     row's hash. A party all of whose segments are in quarantine has a row by it, and no journal.
@@ -115,7 +116,7 @@ def table(  # noqa: PLR0913 - because the evidence, and by whom and when it is j
     )
     zeros = {name: F.coalesce(name, F.lit(0)) for name in (*_COUNTS, *_OF_MESSAGES)}
     return (
-        _rows(_in_stretches(journal, stretch_rows), policy)
+        _of_parties(stretches)
         .join(wholeness, "party", "full")
         .withColumn("has_journal", F.col("rows") > 0)
         .join(faults, "party", "full")
@@ -153,9 +154,13 @@ def _with_ends(judged: DataFrame, coverage: DataFrame) -> DataFrame:
     return judged
 
 
-def _rows(stretched: DataFrame, policy: Policy) -> DataFrame:
-    """What each party's own rows show, each beside the row before it."""
-    line = Window.partitionBy("party", "stretch").orderBy(*ROW_ORDER)
+def by_stretch(journal: DataFrame, *, accuracy_us: int, stretch_rows: int) -> DataFrame:
+    """What each party's own rows show, each beside the row before it, per stretch (`STRETCH`).
+
+    A clock jumps that changes by more than `accuracy_us` (mshTimeAccuracy).
+    """
+    stretched = with_row_before(journal, stretch_rows)
+    line = Window.partitionBy("party", STRETCH).orderBy(*ROW_ORDER)
     before = {
         f"previous_{name}": F.lag(name).over(line)
         for name in ("at", "monotonic_ns", "store_epoch", "event")
@@ -163,16 +168,16 @@ def _rows(stretched: DataFrame, policy: Policy) -> DataFrame:
     went = F.col("at") - F.col("previous_at")
     is_one_life = F.col("store_epoch") == F.col("previous_store_epoch")
     jump = F.abs(went - F.expr("(monotonic_ns - previous_monotonic_ns) div 1000"))
-    is_jump = is_one_life & (jump > F.lit(policy.clock_accuracy_us))
+    is_jump = is_one_life & (jump > F.lit(accuracy_us))
     known = [event.value for event in Event]
     opens = is_event(Event.STARTED) & F.col("previous_event").isNotNull()
     return (
         stretched.withColumns(before)
-        .where("is_here")
-        .groupBy("party")
+        .where(IS_HERE)
+        .groupBy("party", STRETCH)
         .agg(
-            F.timestamp_micros(F.min("at")).alias("first_at"),
-            F.timestamp_micros(F.max("at")).alias("last_at"),
+            F.min("at").alias("first_at"),
+            F.max("at").alias("last_at"),
             F.sum(one_if(~F.col("event").isin(known))).alias("unknown_events"),
             F.sum(one_if(F.col("schema_version") > F.lit(SCHEMA_VERSION))).alias("newer_rows"),
             # Not the difference of two epochs: a restored store skips some (I35).
@@ -188,13 +193,14 @@ def _rows(stretched: DataFrame, policy: Policy) -> DataFrame:
     )
 
 
-def _in_stretches(rows: DataFrame, length: int) -> DataFrame:
-    """Every row in its `stretch`; the last one of each also before the next, and not `is_here`."""
-    own = F.floor(F.col("seq") / length)
-    is_last = F.pmod("seq", F.lit(length)) == length - 1
-    stretches = F.when(is_last, F.array(own, own + 1)).otherwise(F.array(own))
-    return rows.withColumn("stretch", F.explode(stretches)).withColumn(
-        "is_here", F.col("stretch") == own
+def _of_parties(stretches: DataFrame) -> DataFrame:
+    """What `by_stretch` tells, of each party's whole journal."""
+    ends = {"first_at": F.min, "last_at": F.max}
+    sums = [name for name in stretches.columns if name in _COUNTS]
+    return stretches.groupBy("party").agg(
+        *[F.timestamp_micros(end(name)).alias(name) for name, end in ends.items()],
+        *[F.sum(name).alias(name) for name in sums],
+        F.max("largest_jump_us").alias("largest_jump_us"),
     )
 
 

@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame, GroupedData, Window
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.lake.expressions import ROW_ORDER, always, is_event, one_if
-from onceonly.lake.stretches import ROWS_AT_ONCE, STRETCH, stretch
+from onceonly.lake.stretches import STRETCH, stretch
 from onceonly.lake.tables import attempts
 from onceonly.lake.tables.definition import (
     Definition,
@@ -42,8 +42,8 @@ DEFINITION: Final = Definition(
 _PEER: Final = ("party", "peer")
 
 
-def runs(journal: DataFrame, *, stretch_rows: int = ROWS_AT_ONCE) -> DataFrame:
-    """The runs, with `from_us`, `last_us`, `until_us` (µs UTC) and a count for each outcome."""
+def runs_within(journal: DataFrame, *, stretch_rows: int) -> DataFrame:
+    """The runs within each stretch (`STRETCH`) of the journals: what `runs` is made of."""
     is_up = F.col("outcome") == F.lit(Outcome.ACCEPTED.value)
     ended = (
         journal.where(is_event(*attempts.WHAT) & F.col("outcome").isNotNull())
@@ -60,11 +60,19 @@ def runs(journal: DataFrame, *, stretch_rows: int = ROWS_AT_ONCE) -> DataFrame:
         F.count("*").alias("transmissions"),
         *[F.sum(one).alias(name) for name, one in counts.items()],
     )
-    parts = within.withColumnRenamed("run", "part")
-    grouped = _in_runs(parts, _PEER, (STRETCH, "part")).agg(
+    return within.withColumnRenamed("run", "part")
+
+
+def runs(within: DataFrame) -> DataFrame:
+    """The runs, with `from_us`, `last_us`, `until_us` (µs UTC) and a count for each outcome.
+
+    `within` is what `runs_within` gives of every stretch.
+    """
+    sums = ("transmissions", *[one.value for one in Outcome])
+    grouped = _in_runs(within, _PEER, (STRETCH, "part")).agg(
         F.min_by("from_us", "place").alias("from_us"),
         F.max_by("last_us", "place").alias("last_us"),
-        *[F.sum(name).alias(name) for name in ("transmissions", *counts)],
+        *[F.sum(name).alias(name) for name in sums],
     )
     following = F.lead("from_us").over(Window.partitionBy(*_PEER).orderBy("run"))
     until = F.coalesce("until_us", "last_us")

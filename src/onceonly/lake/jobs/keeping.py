@@ -1,0 +1,191 @@
+"""What a run keeps of the one before: tables and partials whose rows are of a day, or a stretch.
+
+Only days and stretches with other rows, or other verdicts, are made; files of all other days are
+linked, and the few rows of other stretches are read again.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
+from typing import Final, NamedTuple
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
+from pyspark.sql.types import StructType
+
+from onceonly.journal.record import SCHEMA_VERSION
+from onceonly.lake import activity, catalogue, code, runner, runs, storage
+from onceonly.lake.catalogue import CatalogueEntry, Evidence, Partial
+from onceonly.lake.formats import TableFormat
+from onceonly.lake.gold import placing, refreshing, stretching
+from onceonly.lake.gold.days import BY_DAY, Stretches
+from onceonly.lake.gold.stretching import ByParty
+from onceonly.lake.runs import LakeRun, Written
+from onceonly.message.event import Event
+
+_ALL_NEED: Final = ("expressions", "marks", "schemas")
+_TABLES_NEED: Final = (
+    *(f"tables/{one.name}" for one in catalogue.TABLES if one.of_lives or one.of_rows),
+    *("tables/definition", *_ALL_NEED),
+)
+"""Modules that the rows of tables by day are made by: other code makes all of them again."""
+_PARTIALS_NEED: Final = (
+    *("reports/columns", "reports/backlog", "reports/error_pareto", "reports/error_trend"),
+    *("reports/hop_waterfall", "reports/journal_quality", "reports/outages"),
+    *("tables/attempts", "tables/hops", "verdicts", "stretches", "catalogue", *_ALL_NEED),
+)
+"""As `_TABLES_NEED`, of partials."""
+
+
+class Former(NamedTuple):
+    """What a run before has of a table or partial."""
+
+    place: str
+    days: Mapping[str, str]
+    """As `Written.days`."""
+
+
+class Days(NamedTuple):
+    """What has rows of one day each."""
+
+    made_of: Mapping[str, str]
+    """What the rows of each day are made of: with an equal text they are the same."""
+    of_days: Callable[[list[str]], DataFrame]
+    """The rows of these days, with the day of each."""
+
+
+def days_of(entry: CatalogueEntry | Partial, evidence: Evidence, lake: str) -> Days | None:
+    """How a table or partial is made by day; None where it is not."""
+    kept = evidence.kept
+    if kept is None:
+        return None
+    journal = evidence.journal
+    made_by = code.mark(*(_PARTIALS_NEED if isinstance(entry, Partial) else _TABLES_NEED))
+    if (of_lives := entry.of_lives) is not None:
+
+        def of_their_lives(days: list[str]) -> DataFrame:
+            lives = refreshing.lives(journal.sparkSession, [kept.lives[day] for day in days])
+            is_theirs = placing.is_within([kept.rows[day] for day in days])
+            return of_lives(lives, journal.where(is_theirs))
+
+        places = {day: place.removeprefix(lake) for day, place in kept.lives.items()}
+        return Days({day: f"{made_by} {one}" for day, one in places.items()}, of_their_lives)
+    if (of_rows := entry.of_rows) is not None:
+
+        def of_their_rows(days: list[str]) -> DataFrame:
+            return of_rows(refreshing.rows(journal, kept, {day: kept.rows[day] for day in days}))
+
+        marks = {day: f"{made_by} {one.mark}" for day, one in kept.rows.items()}
+        return Days(marks, of_their_rows)
+    return None
+
+
+def write_days(
+    name: str, days: Days, lake: str, folder: str, known: Sequence[LakeRun]
+) -> dict[str, str]:
+    """Write the days that are made of others than in the `known` runs, and link the rest."""
+    made_of = dict(days.made_of)
+    before = _before(name, lake, known)
+    same = [day for day in made_of if before and before.days.get(day) == made_of[day]]
+    place = f"{lake}/{folder}"
+    fresh = sorted(made_of.keys() - set(same))
+    if fresh:
+        frame = days.of_days(fresh)
+        runner.write_by(frame.hint("rebalance", F.col(BY_DAY)), place, BY_DAY)
+        storage.lay_flat(place)
+    if before and same:
+        storage.link_files(before.place, place, same)
+    return made_of
+
+
+def write_partials(
+    evidence: Evidence, names: Sequence[str], lake: str
+) -> tuple[dict[str, DataFrame], list[Written]]:
+    """Write the partials that these tables are summed up from; their frames, and where they are.
+
+    None where nothing is kept by day, since some rows do not count then.
+    """
+    if evidence.kept is None:
+        return {}, []
+    known = runs.listed(lake)
+    partials = dict.fromkeys(one for name in names for one in catalogue.find(name).partials)
+    frames, written = {}, []
+    for partial in partials:
+        with activity.step(evidence.journal.sparkSession, partial.name):
+            frames[partial.name], one = _write_partial(partial, evidence, lake, known)
+        written.append(one)
+    return frames, written
+
+
+def _write_partial(
+    partial: Partial, evidence: Evidence, lake: str, known: Sequence[LakeRun]
+) -> tuple[DataFrame, Written]:
+    schema = partial.make(evidence).schema
+    folder = runs.fresh_folder(partial.name, runs.PARTIALS_FOLDER)
+    if days := days_of(partial, evidence, lake):
+        made_of = write_days(partial.name, days, lake, folder, known)
+    else:
+        before = _before(partial.name, lake, known)
+        made_of = _write_stretches(partial, evidence, schema, f"{lake}/{folder}", before)
+    columns = tuple((one.name, one.dataType.simpleString()) for one in schema)
+    written = Written(partial.name, TableFormat.PLAIN, columns, (folder,), days=made_of)
+    return _read(evidence.journal.sparkSession, schema, f"{lake}/{folder}"), written
+
+
+def _read(spark: SparkSession, schema: StructType, place: str) -> DataFrame:
+    # Days may have no rows, and so no file.
+    return runner.folders_of(spark, schema, [place] if storage.is_folder(place) else [])
+
+
+def _write_stretches(
+    partial: Partial, evidence: Evidence, schema: StructType, place: str, before: Former | None
+) -> dict[str, str]:
+    """Write what is made of stretches with other rows, beside what the run before has of the rest.
+
+    Returns by which marks of which stretches that is.
+    """
+    assert partial.of_stretches is not None, f"{partial.name} has parts of days or of stretches"
+    assert evidence.kept is not None, "parts are of what is kept"
+    spark, made_by = evidence.journal.sparkSession, _made_by(evidence)
+    now = {
+        party: tuple(one._replace(mark=f"{made_by} {one.mark}") for one in spans)
+        for party, spans in evidence.kept.stretches.items()
+    }
+    same = {} if before is None else stretching.same(now, _as_spans(before.days))
+    fresh = stretching.others(now, same)
+    rows = stretching.rows_of(evidence.journal, fresh)
+    whole = stretching.within(partial.of_stretches(rows, evidence.policy), fresh)
+    if before is not None and same:
+        kept = _read(spark, schema, before.place)
+        whole = whole.unionByName(stretching.within(kept, same)) if fresh else kept
+    runner.write(whole.hint("rebalance"), place)
+    return _as_texts(now)
+
+
+def _made_by(evidence: Evidence) -> str:
+    """Mark of the code and the rules by which stretches are counted."""
+    words = [[one.value for one in Event], SCHEMA_VERSION, evidence.policy]
+    return f"{code.mark(*_PARTIALS_NEED)}-{sha256(repr(words).encode()).hexdigest()[:12]}"
+
+
+def _as_texts(spans: ByParty) -> dict[str, str]:
+    every = ((party, one) for party, some in spans.items() for one in some)
+    return {f"{one.first}-{one.last} {party}": one.mark for party, one in every}
+
+
+def _as_spans(texts: Mapping[str, str]) -> ByParty:
+    found: defaultdict[str, list[Stretches]] = defaultdict(list)
+    for text, mark in texts.items():
+        numbers, _, party = text.partition(" ")
+        first, _, last = numbers.rpartition("-")
+        found[party].append(Stretches(int(first), int(last), mark))
+    return found
+
+
+def _before(name: str, lake: str, known: Sequence[LakeRun]) -> Former | None:
+    """The latest whose files are there and are of parts; the run before may have written others."""
+    for run in known:
+        found = run.tables.get(name, run.partials.get(name))
+        if found is not None and found.days and storage.is_folder(f"{lake}/{found.folders[0]}"):
+            return Former(f"{lake}/{found.folders[0]}", found.days)
+    return None
