@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent / "gold"))
 from cases import BETWEEN
 from fingerprints import fingerprint
 from journals import DAWN, MUCH_LATER, Ledger, Passage, publish, two_parties
+from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 from test_gold import DAY, exchanges
 
 from onceonly.lake import catalogue, jobs, storage, stretches
@@ -97,7 +98,7 @@ def test_tables_of_parts_are_what_all_rows_give_whatever_came_when(
     chance.shuffle(parts)
     for number, (ledger, low, high) in enumerate(parts, 1):
         publish(tmp_path, ledger, first=low + 1, last=high)
-        if number % 3 == 0:
+        if number in (5, 9):
             jobs.ingest(lake)
             # Now, since rows that are later than an instant do not count there.
             jobs.reconcile(lake, tables=(*BY_DAY, *SUMMED_UP))
@@ -107,8 +108,11 @@ def test_tables_of_parts_are_what_all_rows_give_whatever_came_when(
 
 
 @pytest.mark.spark
-def test_only_days_with_other_rows_are_written(spark: SparkSession, tmp_path: Path):
-    """The last row is of one message: the files of all other days are those of the run before."""
+def test_only_parts_with_other_rows_are_made(spark: SparkSession, tmp_path: Path):
+    """The last row is of one message: the files of all other days are those of the run before.
+
+    So they are if a run in between wrote the ledger alone.
+    """
     there, _ = exchanges(5)
     lake = str(tmp_path)
     publish(tmp_path, there.receiver)
@@ -116,6 +120,7 @@ def test_only_days_with_other_rows_are_written(spark: SparkSession, tmp_path: Pa
     jobs.ingest(lake)
     jobs.reconcile(lake, as_of=MUCH_LATER, tables=BY_DAY)
     first = {name: files(lake, name) for name in BY_DAY}
+    jobs.reconcile(lake, as_of=MUCH_LATER)
     publish(tmp_path, there.sender, first=len(there.sender.records))
     jobs.ingest(lake)
     jobs.reconcile(lake, as_of=MUCH_LATER, tables=BY_DAY)
@@ -129,6 +134,34 @@ def test_only_days_with_other_rows_are_written(spark: SparkSession, tmp_path: Pa
     jobs.compact(lake, keep_s=0)
     assert all(files(lake, name).keys() == last[name].keys() for name in BY_DAY)
     assert unlike(spark, lake) == []
+
+
+@pytest.mark.spark
+def test_stretches_with_the_same_rows_are_taken_from_the_run_before(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """What the run before has of them is changed here, and shows in the next one's table."""
+    monkeypatch.setattr(stretches, "ROWS_AT_ONCE", 50)
+    there, _ = exchanges(3)
+    lake, rows = str(tmp_path), len(there.sender.records)
+    publish(tmp_path, there.receiver)
+    publish(tmp_path, there.sender, last=rows - 1)
+    jobs.ingest(lake)
+    jobs.reconcile(lake, as_of=MUCH_LATER, tables=["journal_quality"])
+    partial = jobs.run(lake).partials[catalogue.QUALITY.name]
+    place = str(tmp_path / partial.folders[0])
+    told = spark.read.parquet(place).withColumn("drills", F.lit(1).cast("bigint"))
+    spark.createDataFrame(told.collect(), told.schema).write.mode("overwrite").parquet(place)
+    publish(tmp_path, there.sender, first=rows)
+    jobs.ingest(lake)
+    jobs.reconcile(lake, as_of=MUCH_LATER, tables=["journal_quality"])
+    found = jobs.table(spark, lake, "journal_quality").select("party", "drills").collect()
+    drills = {row["party"]: row["drills"] for row in found}
+    # All of the receiver's stretches, and of the sender's all but the one with the last row.
+    assert drills == {
+        there.receiver.party: -(-(len(there.receiver.records) + 1) // 50),
+        there.sender.party: (rows - 1) // 50 + 1 - 1,
+    }
 
 
 @pytest.mark.spark

@@ -6,6 +6,7 @@ linked, and the few rows of other stretches are read again.
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from typing import Final, NamedTuple
 
@@ -23,6 +24,8 @@ from onceonly.lake.gold.stretching import ByParty
 from onceonly.lake.runs import LakeRun, Written
 from onceonly.message.event import Event
 
+AT_ONCE: Final = 2
+"""Tables that are written at the same time: one is planned while the other's rows are made."""
 _ALL_NEED: Final = ("expressions", "marks", "schemas")
 _TABLES_NEED: Final = (
     *(f"tables/{one.name}" for one in catalogue.TABLES if one.of_lives or one.of_rows),
@@ -108,28 +111,27 @@ def write_partials(
     if evidence.kept is None:
         return {}, []
     known = runs.listed(lake)
-    partials = dict.fromkeys(one for name in names for one in catalogue.find(name).partials)
-    frames, written = {}, []
-    for partial in partials:
-        with activity.step(evidence.journal.sparkSession, partial.name):
-            frames[partial.name], one = _write_partial(partial, evidence, lake, known)
-        written.append(one)
-    return frames, written
+    wanted = list(dict.fromkeys(one for name in names for one in catalogue.find(name).partials))
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        found = list(pool.map(lambda one: _write_partial(one, evidence, lake, known), wanted))
+    frames = {one.name: frame for one, (frame, _) in zip(wanted, found, strict=True)}
+    return frames, [written for _, written in found]
 
 
 def _write_partial(
     partial: Partial, evidence: Evidence, lake: str, known: Sequence[LakeRun]
 ) -> tuple[DataFrame, Written]:
-    schema = partial.make(evidence).schema
+    spark, made = evidence.journal.sparkSession, partial.make(evidence)
     folder = runs.fresh_folder(partial.name, runs.PARTIALS_FOLDER)
-    if days := days_of(partial, evidence, lake):
-        made_of = write_days(partial.name, days, lake, folder, known)
-    else:
-        before = _before(partial.name, lake, known)
-        made_of = _write_stretches(partial, evidence, schema, f"{lake}/{folder}", before)
-    columns = tuple((one.name, one.dataType.simpleString()) for one in schema)
-    written = Written(partial.name, TableFormat.PLAIN, columns, (folder,), days=made_of)
-    return _read(evidence.journal.sparkSession, schema, f"{lake}/{folder}"), written
+    with activity.step(spark, partial.name):
+        if days := days_of(partial, evidence, lake):
+            parts = write_days(partial.name, days, lake, folder, known)
+        else:
+            before = _before(partial.name, lake, known)
+            parts = _write_stretches(partial, evidence, made.schema, f"{lake}/{folder}", before)
+    columns = tuple(made.dtypes)
+    written = Written(partial.name, TableFormat.PLAIN, columns, (folder,), days=parts)
+    return _read(spark, made.schema, f"{lake}/{folder}"), written
 
 
 def _read(spark: SparkSession, schema: StructType, place: str) -> DataFrame:

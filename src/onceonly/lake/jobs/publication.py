@@ -3,7 +3,6 @@
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final
 
 from onceonly.lake import activity, catalogue, runner, runs, storage
 from onceonly.lake.catalogue import CatalogueEntry, Evidence
@@ -12,9 +11,6 @@ from onceonly.lake.jobs import keeping
 from onceonly.lake.jobs.case import JudgedCase
 from onceonly.lake.page.findings import Judged
 from onceonly.lake.runs import LakeRun, Written
-
-AT_ONCE: Final = 2
-"""Tables that are written at the same time: one is planned while the other's rows are made."""
 
 
 def write_tables(
@@ -26,7 +22,7 @@ def write_tables(
     `LocalError` (UnknownTable) before anything is written.
     """
     tables, known = [catalogue.find(name) for name in names], runs.listed(lake)
-    with ThreadPoolExecutor(AT_ONCE) as pool:
+    with ThreadPoolExecutor(keeping.AT_ONCE) as pool:
         # What went wrong in one is raised here.
         return list(pool.map(lambda table: _write(table, evidence, lake, target, known), tables))
 
