@@ -74,7 +74,7 @@ def test_an_orphan_acknowledgement_is_shown_with_its_row(frame: Frame):
     there.orphan_ack("m@example")
     there.orphan_ack("n@example")
     made = evidence(frame(records(there)))
-    shown = rows_on_differences(differences.table(made.judged), made.journal)
+    shown = rows_on_differences(differences.table(made.judged), made.journal, None)
     assert [(row["from_party"], row["to_party"], row["message_id"]) for row in shown] == [
         (BUYER, None, "m@example"),
         (BUYER, None, "n@example"),

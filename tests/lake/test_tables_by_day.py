@@ -21,6 +21,8 @@ from test_gold import DAY, exchanges
 from onceonly.lake import catalogue, jobs, storage, stretches
 from onceonly.lake.gold import refreshing
 from onceonly.lake.jobs.case import open_case
+from onceonly.lake.jobs.findings import rows_on_differences
+from onceonly.lake.reports import differences
 from onceonly.lake.verdicts import Policy
 from onceonly.message.event import Direction, Event
 
@@ -105,6 +107,12 @@ def test_tables_of_parts_are_what_all_rows_give_whatever_came_when(
             assert unlike(spark, lake, as_of=None) == []
     for name in (*BY_DAY, *SUMMED_UP):
         assert jobs.table(spark, lake, name).count() > 0, name
+    # The page looks at the time of a few messages alone, and sees the same rows.
+    case = open_case(spark, [lake], None, Policy())
+    differing = differences.table(case.judged)
+    shown = rows_on_differences(differing, case.journal, case.kept)
+    assert shown
+    assert shown == rows_on_differences(differing, case.journal, None)
 
 
 @pytest.mark.spark

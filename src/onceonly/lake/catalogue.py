@@ -168,13 +168,8 @@ MOVES: Final = Partial(
 )
 ERRORS: Final = Partial(
     "errors_of_days",
-    lambda e: error_pareto.by_place(e.journal),
-    of_rows=lambda rows: error_pareto.by_place(rows, BY_DAY),
-)
-ERROR_BINS: Final = Partial(
-    "error_bins_of_days",
-    lambda e: error_trend.by_bin(e.journal, HOUR_US),
-    of_rows=lambda rows: error_trend.by_bin(rows, HOUR_US, BY_DAY),
+    lambda e: error_pareto.by_bin(e.journal, HOUR_US),
+    of_rows=lambda rows: error_pareto.by_bin(rows, HOUR_US, BY_DAY),
 )
 WAYS: Final = Partial(
     "ways_of_days",
@@ -190,11 +185,11 @@ def _moves(evidence: Evidence) -> DataFrame:
     return evidence.partial(MOVES)
 
 
-def _error_bins(evidence: Evidence) -> DataFrame:
+def _errors(evidence: Evidence) -> DataFrame:
     """Bins that fit into those of the evidence."""
     if evidence.width_us % HOUR_US:
-        return error_trend.by_bin(evidence.journal, evidence.width_us)
-    return evidence.partial(ERROR_BINS)
+        return error_pareto.by_bin(evidence.journal, evidence.width_us)
+    return evidence.partial(ERRORS)
 
 
 class CatalogueEntry(NamedTuple):
@@ -310,8 +305,8 @@ TABLES: Final = (
     ),
     CatalogueEntry(
         error_trend.DEFINITION,
-        lambda e: error_trend.table(_error_bins(e), width_us=e.width_us),
-        partials=(ERROR_BINS,),
+        lambda e: error_trend.table(_errors(e), width_us=e.width_us),
+        partials=(ERRORS,),
     ),
     CatalogueEntry(
         hop_waterfall.DEFINITION,

@@ -146,6 +146,13 @@ def rows(journal: DataFrame, kept: KeptDays, wanted: Mapping[str, RowsOfDay]) ->
     return placing.rows_of(journal, index, wanted)
 
 
+def rows_about(journal: DataFrame, kept: KeptDays, hashes: Collection[int]) -> DataFrame:
+    """Journal rows among which all about messages with these hashes (`key_hash`) are."""
+    index = runner.folders_of(journal.sparkSession, placing.INDEX, kept.index_folders)
+    found = index.where(F.col(placing.HASH).isin(*hashes)).select(BY_DAY).distinct().collect()
+    return journal.where(placing.is_within([kept.rows[str(row[BY_DAY])] for row in found]))
+
+
 def pending(lakes: Sequence[str], held: Holdings) -> tuple[int, Policy]:
     """How many rows gold of these lakes has not folded yet, and by which policy it was judged."""
     known = days.load(days.place(lakes))

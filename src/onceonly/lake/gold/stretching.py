@@ -25,7 +25,12 @@ ByParty = Mapping[str, Sequence[Stretches]]
 
 def touched(rows: DataFrame) -> DataFrame:
     """`party` and `STRETCH` of rows, and of those that have one of them before their first."""
-    return with_row_before(rows, stretches.ROWS_AT_ONCE).select("party", STRETCH).distinct()
+    length = stretches.ROWS_AT_ONCE
+    ends = rows.groupBy("party", stretches.stretch("seq", length).alias(STRETCH)).agg(
+        F.max("seq").alias("seq")
+    )
+    # Of the greatest alone, since it is the last of its stretch if any row is.
+    return with_row_before(ends, length).select("party", STRETCH).distinct()
 
 
 def with_touched(known: ByParty, found: Mapping[str, Iterable[int]], mark: str) -> ByParty:

@@ -10,7 +10,9 @@ from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's wo
 
 from onceonly.lake import activity, catalogue, runner
 from onceonly.lake.catalogue import HOUR_US, Evidence
-from onceonly.lake.expressions import is_event, subject
+from onceonly.lake.expressions import is_event, key_hash, subject
+from onceonly.lake.gold import refreshing
+from onceonly.lake.gold.days import KeptDays
 from onceonly.lake.jobs.case import JudgedCase
 from onceonly.lake.page import selection
 from onceonly.lake.page.cards import availability, clocks, verdicts
@@ -247,7 +249,7 @@ def find(case: JudgedCase, judged: Judged, read_table: ReadTable = lambda _: Non
             per_pair=_extracts(chosen, tables.of, there, case),
             overall=_extracts(OVERALL, tables.of_all, there, case)
             | _extracts(ADDED_UP, tables.of, there, case),
-            evidence=rows_on_differences(tables.of("differences"), case.journal)
+            evidence=rows_on_differences(tables.of("differences"), case.journal, case.kept)
             if judged.differences
             else [],
             causes=_causes(case, judged),
@@ -402,11 +404,19 @@ def _extract(frame: DataFrame, most: int) -> Extract:
     return Extract(rows[:most], counted["rows"])
 
 
-def rows_on_differences(differences: DataFrame, journal: DataFrame) -> list[dict[str, Any]]:
-    """What the journals say of the gravest differences, a message after the other, in order."""
+def rows_on_differences(
+    differences: DataFrame, journal: DataFrame, kept: KeptDays | None
+) -> list[dict[str, Any]]:
+    """What the journals say of the gravest differences, a message after the other, in order.
+
+    Where days are `kept`, only the time in which these messages have rows is looked at.
+    """
     differing = selection.gravest_first(differences)
     shown = differing.limit(DIFFERENCES_SHOWN)
     wanted = shown.select(*[F.col(name).alias(f"of_{name}") for name in KEY])
+    if kept is not None:
+        hashes = runner.rows(shown.select(key_hash().alias("hash")), DIFFERENCES_SHOWN)
+        journal = refreshing.rows_about(journal, kept, [row["hash"] for row in hashes])
     columns = (
         *("party", "seq", "at", "event", "attempt", "outcome", "error_code"),
         *("digest", "header_digest"),

@@ -5,7 +5,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
-from onceonly.lake.expressions import is_event, is_outbound, is_true
+from onceonly.lake.expressions import bin_start, is_event, is_outbound, is_true, one_if
 from onceonly.lake.tables.definition import (
     Definition,
     count,
@@ -63,18 +63,36 @@ def errors(journal: DataFrame) -> DataFrame:
     )
 
 
-def by_place(journal: DataFrame, *also: str) -> DataFrame:
-    """The errors by phase, code and place; `first_at` and `last_at` in microseconds UTC."""
-    message = F.struct(F.coalesce("from_party", "party"), "to_party", "message_id")
+def by_bin(journal: DataFrame, width_us: int, *also: str) -> DataFrame:
+    """The errors by bin of `width_us`, phase, code and place; instants in microseconds UTC.
+
+    `bin` is the start of the bin. A message counts in the first bin of a phase, code and place.
+    """
+    kind = ("phase", *_PLACE, *also)
     is_of_one = F.col("message_id").isNotNull()
+    message = F.struct(F.coalesce("from_party", "party"), "to_party", "message_id")
+    # A row about no message is one of many, and none of them is the first of a message.
+    line = Window.partitionBy(*kind, "message")
+    is_first = F.col("message").isNotNull() & (F.col("bin") == F.min("bin").over(line))
     return (
         errors(journal)
-        .groupBy("phase", *_PLACE, *also)
+        .groupBy(
+            *kind,
+            bin_start(F.col("at"), width_us).alias("bin"),
+            F.when(is_of_one, message).alias("message"),
+        )
         .agg(
             F.count("*").alias("occurrences"),
-            F.count_distinct(F.when(is_of_one, message)).alias("messages"),
             F.min("at").alias("first_at"),
             F.max("at").alias("last_at"),
+        )
+        .withColumn("messages", one_if(is_first))
+        .groupBy(*kind, "bin")
+        .agg(
+            F.sum("occurrences").alias("occurrences"),
+            F.sum("messages").alias("messages"),
+            F.min("first_at").alias("first_at"),
+            F.max("last_at").alias("last_at"),
         )
     )
 
@@ -82,14 +100,14 @@ def by_place(journal: DataFrame, *also: str) -> DataFrame:
 _PLACE: Final = ("code", "party", "peer", "transport")
 
 
-def table(places: DataFrame) -> DataFrame:
-    """The errors by phase and code, of what `by_place` gives of each message's rows."""
+def table(bins: DataFrame) -> DataFrame:
+    """The errors by phase and code, of what `by_bin` gives of all rows of each message."""
     phase = Window.partitionBy("phase")
     ranked = phase.orderBy(F.col("occurrences").desc(), *_PLACE)
     so_far = ranked.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     whole = F.sum("occurrences").over(phase)
     return (
-        places.groupBy("phase", *_PLACE)
+        bins.groupBy("phase", *_PLACE)
         .agg(
             F.sum("occurrences").alias("occurrences"),
             F.sum("messages").alias("messages"),

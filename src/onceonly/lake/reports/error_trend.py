@@ -6,7 +6,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.lake.expressions import bin_start
-from onceonly.lake.reports.error_pareto import errors
 from onceonly.lake.tables.definition import (
     Definition,
     count,
@@ -28,17 +27,8 @@ DEFINITION: Final = Definition(
 )
 
 
-def by_bin(journal: DataFrame, width_us: int, *also: str) -> DataFrame:
-    """The errors in bins of `width_us`, each by its start (`bin`, µs UTC)."""
-    return (
-        errors(journal)
-        .groupBy(bin_start(F.col("at"), width_us).alias("bin"), "phase", "code", *also)
-        .agg(F.count("*").alias("occurrences"))
-    )
-
-
 def table(bins: DataFrame, *, width_us: int) -> DataFrame:
-    """The errors in bins of `width_us`, of `by_bin` with bins that fit into these."""
+    """The errors in bins of `width_us`, of `error_pareto.by_bin` with bins that fit into these."""
     return (
         bins.withColumn("bin_at", F.timestamp_micros(bin_start(F.col("bin"), width_us)))
         .groupBy("bin_at", "phase", "code")
