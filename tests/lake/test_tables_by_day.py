@@ -173,13 +173,22 @@ def test_stretches_with_the_same_rows_are_taken_from_the_run_before(
 
 
 @pytest.mark.spark
-def test_a_table_by_day_without_rows_tells_its_columns(spark: SparkSession, tmp_path: Path):
-    """Whoever reads its folder has no other source for them, and a view has none either."""
+@pytest.mark.parametrize("has_message", [True, False])
+def test_a_table_by_day_without_rows_tells_its_columns(
+    spark: SparkSession, tmp_path: Path, has_message: bool
+):
+    """Whoever reads its folder has no other source for them, and a view has none either.
+
+    So it is with a journal that has a day and no life, as of a gateway that has just begun.
+    """
     there, _ = two_parties()
-    there.submit("m@example")
+    if has_message:
+        there.submit("m@example")
+    else:
+        there.of_pair(Event.PAIR_SUSPENDED, reason="a test")
     publish(tmp_path, there.sender)
     jobs.ingest(str(tmp_path))
-    jobs.reconcile(str(tmp_path), as_of=MUCH_LATER, tables=BY_DAY)
+    jobs.reconcile(str(tmp_path), as_of=MUCH_LATER, tables=(*BY_DAY, *SUMMED_UP))
     for name in BY_DAY:
         [folder] = jobs.run(str(tmp_path)).tables[name].folders
         columns = spark.read.parquet(str(tmp_path / folder)).columns

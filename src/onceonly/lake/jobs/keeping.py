@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from typing import Final, NamedTuple
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 from pyspark.sql.types import StructType
 
@@ -84,11 +84,14 @@ def days_of(entry: CatalogueEntry | Partial, evidence: Evidence, lake: str) -> D
 
 
 def write_days(
-    name: str, days: Days, lake: str, folder: str, known: Sequence[LakeRun]
-) -> dict[str, str]:
-    """Write the days that are made of others than in the `known` runs, and link the rest."""
-    made_of = dict(days.made_of)
-    before = _before(name, lake, known)
+    written: Written, days: Days, whole: DataFrame, lake: str, known: Sequence[LakeRun]
+) -> Written:
+    """Write the days that are made of others than in the `known` runs, and link the rest.
+
+    `whole` has the columns of what is `written`, whose days are returned with it.
+    """
+    made_of, [folder] = dict(days.made_of), written.folders
+    before = _before(written.name, lake, known)
     same = [day for day in made_of if before and before.days.get(day) == made_of[day]]
     place = f"{lake}/{folder}"
     fresh = sorted(made_of.keys() - set(same))
@@ -98,7 +101,10 @@ def write_days(
         storage.lay_flat(place)
     if before and same:
         storage.link_files(before.place, place, same)
-    return made_of
+    if not storage.listed(place):
+        # A file tells its columns to readers who have no other source for them.
+        runner.write(whole.limit(0), place)
+    return written._replace(days=made_of)
 
 
 def write_partials(
@@ -123,28 +129,23 @@ def _write_partial(
 ) -> tuple[DataFrame, Written]:
     spark, made = evidence.journal.sparkSession, partial.make(evidence)
     folder = runs.fresh_folder(partial.name, runs.PARTIALS_FOLDER)
+    written = Written(partial.name, TableFormat.PLAIN, tuple(made.dtypes), (folder,))
     with activity.step(spark, partial.name):
         if days := days_of(partial, evidence, lake):
-            parts = write_days(partial.name, days, lake, folder, known)
+            written = write_days(written, days, made, lake, known)
         else:
             before = _before(partial.name, lake, known)
             parts = _write_stretches(partial, evidence, made.schema, f"{lake}/{folder}", before)
-    columns = tuple(made.dtypes)
-    written = Written(partial.name, TableFormat.PLAIN, columns, (folder,), days=parts)
-    return _read(spark, made.schema, f"{lake}/{folder}"), written
-
-
-def _read(spark: SparkSession, schema: StructType, place: str) -> DataFrame:
-    # Days may have no rows, and so no file.
-    return runner.folders_of(spark, schema, [place] if storage.is_folder(place) else [])
+            written = written._replace(days=parts)
+    return runner.folder(spark, f"{lake}/{folder}", made.schema), written
 
 
 def _write_stretches(
     partial: Partial, evidence: Evidence, schema: StructType, place: str, before: Former | None
 ) -> dict[str, str]:
-    """Write what is made of stretches with other rows, beside what the run before has of the rest.
+    """Write what is made of stretches with other rows, beside what a run before has of the rest.
 
-    Returns by which marks of which stretches that is.
+    Returns the marks of all stretches.
     """
     assert partial.of_stretches is not None, f"{partial.name} has parts of days or of stretches"
     assert evidence.kept is not None, "parts are of what is kept"
@@ -158,7 +159,7 @@ def _write_stretches(
     rows = stretching.rows_of(evidence.journal, fresh)
     whole = stretching.within(partial.of_stretches(rows, evidence.policy), fresh)
     if before is not None and same:
-        kept = _read(spark, schema, before.place)
+        kept = runner.folder(spark, before.place, schema)
         whole = whole.unionByName(stretching.within(kept, same)) if fresh else kept
     runner.write(whole.hint("rebalance"), place)
     return _as_texts(now)

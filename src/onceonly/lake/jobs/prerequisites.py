@@ -16,13 +16,16 @@ from onceonly.lake.ingest import mirror, register
 from onceonly.lake.ingest.intake import Intake
 from onceonly.lake.ingest.segments import AT_MAX
 from onceonly.lake.manifest import INGESTED_FOLDER, Shelf, shelves
-from onceonly.lake.runs import RUNS_FOLDER
+from onceonly.lake.runs import PARTIALS_FOLDER, RUNS_FOLDER
 from onceonly.message.errors import LocalError
 
 _DELTA_LOG: Final = "_delta_log"
 _OF_A_TABLE: Final = frozenset({"_SUCCESS", "._SUCCESS.crc", _DELTA_LOG, "_temporary"})
 _PARTS: Final = ("part-", ".part-")
-_OF_A_LAKE: Final = (JOURNAL_FOLDER, INGESTED_FOLDER, mirror.FOLDER, days.FOLDER, RUNS_FOLDER)
+_OF_A_LAKE: Final = (
+    *(JOURNAL_FOLDER, INGESTED_FOLDER, mirror.FOLDER, days.FOLDER),
+    *(RUNS_FOLDER, PARTIALS_FOLDER),
+)
 
 AS_OF_MIN: Final = 10**15
 """Of September 2001. Seconds and milliseconds of our time are less, and would judge in 1970; its

@@ -40,14 +40,11 @@ def _write(
         columns = tuple(frame.dtypes)
         if wanted is TableFormat.PLAIN:
             folder = runs.fresh_folder(table.name)
+            written = Written(table.name, wanted, columns, (folder,))
             if days := keeping.days_of(table, evidence, lake):
-                made_of = keeping.write_days(table.name, days, lake, folder, known)
-                if not storage.listed(f"{lake}/{folder}"):
-                    # A file tells its columns to readers who have no other source for them.
-                    runner.write_table(frame.limit(0), f"{lake}/{folder}", wanted)
-                return Written(table.name, wanted, columns, (folder,), days=made_of)
+                return keeping.write_days(written, days, frame, lake, known)
             runner.write_table(frame, f"{lake}/{folder}", wanted)
-            return Written(table.name, wanted, columns, (folder,))
+            return written
         place = target.place(runs.delta_folder(table.name), table.name)
         where = place if wanted is TableFormat.ICEBERG else f"{lake}/{place}"
         version = runner.write_table(frame, where, wanted)
