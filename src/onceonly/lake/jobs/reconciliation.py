@@ -10,7 +10,7 @@ from types import MappingProxyType
 from pyspark.sql import DataFrame, SparkSession
 
 from onceonly.lake import activity, catalogue, lease, runner, runs, storage
-from onceonly.lake.catalogue import NAMES
+from onceonly.lake.catalogue import NAMES, Evidence
 from onceonly.lake.formats import TableFormat, Target
 from onceonly.lake.jobs import keeping, ownership, prerequisites, registration
 from onceonly.lake.jobs.apart import put_apart
@@ -23,7 +23,7 @@ from onceonly.lake.jobs.session import Lakes, directories, start
 from onceonly.lake.page.findings import InvariantResult, Judged
 from onceonly.lake.reports.budgets import Terms
 from onceonly.lake.reports.sla import SlaTarget
-from onceonly.lake.runs import LakeRun
+from onceonly.lake.runs import LakeRun, Written
 from onceonly.lake.tables import delivery_ledger
 from onceonly.lake.verdicts import Policy
 from onceonly.message.errors import LocalError
@@ -160,10 +160,8 @@ def reconcile(  # noqa: PLR0913 - because each is one choice of its caller's
         summary = ReconcileSummary(judged, str(apart), {}, pending)
         run: LakeRun | None = None
         if not is_alone:
-            frames, partials = keeping.write_partials(told, wanted, home)
-            told = told._replace(known_sheet=sheet_of(spark, judged), partials=frames)
-            ledger += write_tables(told, wanted, home, target)
-            run = publish(case, judged, lakes, ledger, partials)
+            told, others, partials = _write_others(told, judged, wanted, home, target)
+            run = publish(case, judged, lakes, ledger + others, partials)
             places = {name: run.place(name) for name in run.tables if name != LEDGER}
             found = run.place(LEDGER)
             if apart is not None:
@@ -177,6 +175,19 @@ def reconcile(  # noqa: PLR0913 - because each is one choice of its caller's
             write_report(find(case, judged, partial(_of_run, spark, run)), report_to)
         case.judged.unpersist()
         return summary
+
+
+def _write_others(
+    told: Evidence, judged: Judged, names: Sequence[str], lake: str, target: Target
+) -> tuple[Evidence, list[Written], list[Written]]:
+    """Write the tables beside the ledger, and the partials that they are summed up from first.
+
+    Returns the evidence with these, and where tables and partials are.
+    """
+    frames, partials = keeping.write_partials(told, names, lake)
+    sheet = sheet_of(told.journal.sparkSession, judged)
+    told = told._replace(known_sheet=sheet, partials=frames)
+    return told, write_tables(told, names, lake, target), partials
 
 
 def _of_run(spark: SparkSession, run: LakeRun | None, name: str) -> DataFrame | None:
