@@ -24,7 +24,8 @@ def lake(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    "out", [".", "..", "journal", "gold", "ingested", "ingested/party=x/journal/b", "f"]
+    "out",
+    [".", "..", "journal", "gold", "partials/p", "ingested", "ingested/party=x/journal/b", "f"],
 )
 def test_a_ledger_replaces_nothing_but_a_table(lake: Path, out: str):
     """A lake, what holds one or is of one, a file: all stay as they are."""

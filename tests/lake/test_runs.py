@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,14 +20,17 @@ NOW = 1_770_000_000_000_000
 WHOLE = Wholeness("party=p", 11, 1, 0, 1, 4, (12, "ab"), ("a fault",), ("a reason",))
 
 
+def written(lake: Path, name: str, under: str) -> Written:
+    """A table or partial with one file."""
+    folder = runs.fresh_folder(name, under)
+    (lake / folder).mkdir(parents=True)
+    (lake / folder / "part-0.parquet").write_text("rows")
+    return Written(name, TableFormat.PLAIN, (("n", "bigint"),), (folder,), days={"0-4 p": "m"})
+
+
 def made(lake: Path, *names: str, published_at: int = NOW) -> LakeRun:
-    """A run that wrote these tables, a file in each."""
-    tables = {}
-    for name in names:
-        folder = runs.fresh_folder(name)
-        (lake / folder).mkdir(parents=True)
-        (lake / folder / "part-0.parquet").write_text("rows")
-        tables[name] = Written(name, TableFormat.PLAIN, (("n", "bigint"),), (folder,))
+    """A run that wrote these tables and a partial, a file in each."""
+    tables = {name: written(lake, name, runs.TABLES_FOLDER) for name in names}
     return LakeRun(
         lake=str(lake),
         id=runs.fresh_id(),
@@ -39,6 +44,7 @@ def made(lake: Path, *names: str, published_at: int = NOW) -> LakeRun:
         differences=2,
         broken=("I3",),
         tables=tables,
+        partials={"p": written(lake, "p", runs.PARTIALS_FOLDER)},
         published_at=published_at,
     )
 
@@ -109,20 +115,37 @@ def test_tables_stay_for_readers_and_then_go(tmp_path: Path):
     runs.publish(old)
     runs.publish(now)
     dead = tmp_path / runs.fresh_folder("hops")
+    dead_partial = tmp_path / runs.fresh_folder("p", runs.PARTIALS_FOLDER)
     strange = tmp_path / "tables" / "hops" / "notes"
-    for folder in (dead, strange):
+    for folder in (dead, dead_partial, strange):
         folder.mkdir()
     runs.sweep(str(tmp_path), keep_s=10**10)
-    assert (old.paths("hops"), dead.exists()) == (
-        [f"{tmp_path}/{old.tables['hops'].folders[0]}"],
-        False,
-    )
+    assert old.paths("hops") == [f"{tmp_path}/{old.tables['hops'].folders[0]}"]
+    assert not dead.exists()
+    assert not dead_partial.exists()
+    kept, gone = (tmp_path / run.partials["p"].folders[0] for run in (now, old))
+    assert gone.exists()
     runs.sweep(str(tmp_path), keep_s=0)
     assert strange.exists()
     assert now.paths("hops")
+    assert (kept.exists(), gone.exists()) == (True, False)
     with pytest.raises(LocalError, match="were removed after a newer run"):
         runs.load(str(tmp_path), old.id).paths("hops")
     assert [one.id for one in runs.listed(str(tmp_path))] == [now.id, old.id]
+
+
+def test_runs_whose_tables_are_gone_are_not_read(tmp_path: Path):
+    """Of a hundred old ones, only those that were replaced within a day."""
+    day_us = int(runs.KEEP_S * 1_000_000)
+    now = time.time_ns() // 1_000
+    ages = (0, day_us // 2, 2 * day_us, 3 * day_us)
+    every = [made(tmp_path, published_at=now - age) for age in ages]
+    for number, run in enumerate(every):
+        named = replace(run, id=f"2026010{9 - number}-000000-00000000")
+        every[number] = named
+        runs.publish(named)
+    (tmp_path / "runs" / f"{every[-1].id}.json").write_text("nobody reads it")
+    assert runs.standing(str(tmp_path)) == every[:3]
 
 
 def test_manifests_of_old_runs_do_not_grow_without_an_end(tmp_path: Path):

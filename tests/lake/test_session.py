@@ -96,6 +96,13 @@ def test_a_terminal_has_our_own_lines_and_no_others(tmp_path: Path):
     assert ledger.startswith(f"0 differences; ledger: {tmp_path}/tables/delivery_ledger/")
 
 
+def test_an_ingest_that_finds_no_journal_says_so(tmp_path: Path):
+    """A wrong folder is no partner who is silent."""
+    done = ingest(tmp_path)
+    assert done.returncode == 0
+    assert f"no journal in {tmp_path}: a gateway publishes into" in done.stderr
+
+
 def test_who_asks_sees_what_the_jvm_prints(tmp_path: Path):
     """By a variable of the environment."""
     there, _ = healthy(seed=1, messages=2)

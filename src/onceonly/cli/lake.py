@@ -222,6 +222,9 @@ def ingest(
         for name, count in sorted(done.batches.items())
     ]
     print_rows(rows, ("journal", "batches", "last_seq"), output)
+    if not rows:
+        # A wrong folder, or one that is not mounted, would look like a partner who is silent.
+        say(f"no journal in {', '.join(sources)}: a gateway publishes into LAKE/journal/party=…")
     for line in done.complaints:
         if line not in told:
             say(line)

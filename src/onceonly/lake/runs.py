@@ -9,7 +9,7 @@ far each journal went. Knows names and numbers, and no Spark.
 import json
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import MappingProxyType
@@ -223,14 +223,21 @@ def find(lake: str, run_id: str | None) -> LakeRun:
 def listed(lake: str) -> list[LakeRun]:
     """Every run that the lake still knows, the latest first."""
     lake = storage.lake_url(lake)
-    found = []
-    for run_id in _ids(lake):
-        name = _file(lake, run_id)
-        content = storage.read_bytes(name)
-        # One that is gone was swept while we read.
-        if content is not None:
-            found.append(_of_json(lake, content, name))
+    found = _read(lake, _ids(lake))
     return sorted(found, key=lambda one: (one.published_at, one.id), reverse=True)
+
+
+def standing(lake: str) -> list[LakeRun]:
+    """The runs whose tables may still be there, the latest first: others are not even read."""
+    lake = storage.lake_url(lake)
+    found: list[LakeRun] = []
+    until = time.time_ns() // 1_000 - int(KEEP_S * 1_000_000)
+    for run in _read(lake, sorted(_ids(lake), reverse=True)):
+        found.append(run)
+        if run.published_at < until:
+            # The tables that this one replaced may be gone.
+            break
+    return found
 
 
 def require_known(lake: str) -> None:
@@ -315,6 +322,15 @@ def _is_older(folder: str, modified_at: int, until: int) -> bool:
 
 def _file(lake: str, name: str) -> str:
     return f"{lake}/{RUNS_FOLDER}/{name}.json"
+
+
+def _read(lake: str, ids: Iterable[str]) -> Iterator[LakeRun]:
+    for run_id in ids:
+        name = _file(lake, run_id)
+        content = storage.read_bytes(name)
+        # One that is gone was swept while we read.
+        if content is not None:
+            yield _of_json(lake, content, name)
 
 
 def _ids(lake: str) -> list[str]:

@@ -33,8 +33,8 @@ _TABLES_NEED: Final = (
 )
 """Modules that the rows of tables by day are made by: other code makes all of them again."""
 _PARTIALS_NEED: Final = (
-    *("reports/columns", "reports/backlog", "reports/error_pareto", "reports/error_trend"),
-    *("reports/hop_waterfall", "reports/journal_quality", "reports/outages"),
+    *("reports/columns", "reports/backlog", "reports/error_pareto", "reports/hop_waterfall"),
+    *("reports/journal_quality", "reports/outages"),
     *("tables/attempts", "tables/hops", "verdicts", "stretches", "catalogue", *_ALL_NEED),
 )
 """As `_TABLES_NEED`, of partials."""
@@ -116,7 +116,7 @@ def write_partials(
     """
     if evidence.kept is None:
         return {}, []
-    known = runs.listed(lake)
+    known = runs.standing(lake)
     wanted = list(dict.fromkeys(one for name in names for one in catalogue.find(name).partials))
     with ThreadPoolExecutor(AT_ONCE) as pool:
         found = list(pool.map(lambda one: _write_partial(one, evidence, lake, known), wanted))

@@ -21,7 +21,7 @@ def write_tables(
     The files of days that a run before has too, made of the same lives or rows, are linked. Raises
     `LocalError` (UnknownTable) before anything is written.
     """
-    tables, known = [catalogue.find(name) for name in names], runs.listed(lake)
+    tables, known = [catalogue.find(name) for name in names], runs.standing(lake)
     with ThreadPoolExecutor(keeping.AT_ONCE) as pool:
         # What went wrong in one is raised here.
         return list(pool.map(lambda table: _write(table, evidence, lake, target, known), tables))
