@@ -115,3 +115,35 @@ FIRST, SECOND = (Event.TRANSMITTING, "a", 0), (Event.TRANSMITTING, "b", 1)
 def test_one_message_of_a_conversation_is_unacknowledged(more, seen):
     """O4: until its acknowledgement, or an operator's word."""
     assert invariants(order.sent(rows(*SENT, *more))) == seen
+
+
+GIVEN_UP = [*SENT, FIRST, (Event.FAILED, "a", None)]
+RESET = (Event.CONVERSATION_RESET, "a", None, "ops")
+
+
+@pytest.mark.parametrize(
+    ("more", "left"),
+    [
+        ([RESET], {"a"}),
+        ([RESET, SECOND, (Event.ACK_RECEIVED, "b", None), RESET], {"a"}),
+        ([(Event.LATE_ACK_RECEIVED, "a", None), RESET], set()),
+        ([], set()),
+    ],
+)
+def test_what_an_operator_left_behind_had_left_without_an_answer(more, left):
+    """And new numbers began: without them nothing is left behind."""
+    assert order.left_behind(rows(*GIVEN_UP, *more)) == left
+
+
+@pytest.mark.parametrize(
+    ("events", "left", "seen"),
+    [
+        ([*stored(0, 2), (Event.HELD, "m2", 2)], set(), ["R-34"]),
+        ([*stored(0), (Event.STORED, "a", 0), (Event.HELD, "m0", 2)], {"a"}, []),
+        ([(Event.STORED, "a", 0), *stored(2), (Event.HELD, "m2", 2)], {"a"}, ["R-34"]),
+        ([*stored(0), (Event.STORED, "a", 0), (Event.HELD, "m0", 2)], {"b"}, ["R-34"]),
+    ],
+)
+def test_a_receiver_waits_for_a_number_of_ours_behind_a_late_copy_alone(events, left, seen):
+    """R-34: a copy of numbers that an operator had ended came after the new ones."""
+    assert invariants(order.without_gaps(rows(*events), left)) == seen

@@ -9,6 +9,7 @@ Rows of messages without an order have no number, so that worlds without the pro
 each row and no more. Must not know how a gateway decides.
 """
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 
 from onceonly.message.event import Direction, Event
@@ -42,7 +43,8 @@ def judge(case: WorldCase) -> Iterator[Violation]:
         yield from handed_over(rows)
         yield from held(rows, _waiting(case, node, parties))
         if not may_have_gaps(case, parties):
-            yield from without_gaps(rows)
+            sender = (name_of(parties[0]), parties, Direction.OUT)
+            yield from without_gaps(rows, left_behind(case.pair_rows.get(sender, ())))
 
 
 def _waiting(case: WorldCase, node: str, parties: tuple[str, str]) -> Collection[str]:
@@ -137,11 +139,43 @@ def may_have_gaps(case: WorldCase, parties: tuple[str, str]) -> bool:
     return is_switched or case.is_set_back(*ends) or bool(case.outside.hostile & {*ends})
 
 
-def without_gaps(rows: Iterable[Row]) -> Iterator[Violation]:
-    """R-34: one message is under way at a time, so no receiver waits for a number of ours."""
+def left_behind(rows: Iterable[Row]) -> Collection[str]:
+    """Messages of a sender that had left, and had no acknowledgement when new numbers began."""
+    conversations: dict[str, str] = {}
+    unanswered: defaultdict[str, set[str]] = defaultdict(set)
+    found: set[str] = set()
     for row in rows:
-        if row.record.event is Event.HELD:
-            yield _at("R-34", row, f"held, as if its sender had left a gap: {row.record.reason}")
+        record = row.record
+        message_id = record.message_id or ""
+        if record.event is Event.SUBMITTED:
+            conversations[message_id] = record.conversation_id or ""
+        elif record.event is Event.TRANSMITTING and record.order_number is not None:
+            unanswered[conversations.get(message_id, "")].add(message_id)
+        elif record.event in (Event.ACK_RECEIVED, Event.LATE_ACK_RECEIVED):
+            unanswered[conversations.get(message_id, "")].discard(message_id)
+        elif record.event is Event.CONVERSATION_RESET:
+            found |= unanswered.pop(record.conversation_id or "", set())
+    return found
+
+
+def without_gaps(rows: Iterable[Row], left_behind: Collection[str]) -> Iterator[Violation]:
+    """R-34: one message is under way at a time, so no receiver waits for a number of ours.
+
+    Unless an operator began new numbers, and a copy of what was `left_behind` came after them: with
+    it the old numbers begin once more.
+    """
+    conversations: dict[str, str] = {}
+    begun_again: set[str] = set()
+    for row in rows:
+        record = row.record
+        message_id = record.message_id or ""
+        if record.event is Event.STORED:
+            conversation = record.conversation_id or ""
+            if message_id in left_behind and conversation in conversations.values():
+                begun_again.add(conversation)
+            conversations[message_id] = conversation
+        elif record.event is Event.HELD and conversations.get(message_id) not in begun_again:
+            yield _at("R-34", row, f"held, as if its sender had left a gap: {record.reason}")
 
 
 def _at(invariant: str, row: Row, text: str) -> Violation:
