@@ -2,6 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
+# From it Java starts in half the time, and the tests start very many. They run without it too.
+export ONCEONLY_CLASS_ARCHIVE := $(CURDIR)/.venv/spark.jsa
 export PYTHONUNBUFFERED := 1
 export NO_MKDOCS_2_WARNING := 1
 
@@ -22,6 +24,9 @@ $(READY): requirements/dev.lock pyproject.toml
 	$(BIN)/python -m pip check
 	@touch $@
 
+$(ONCEONLY_CLASS_ARCHIVE): $(READY)
+	-$(BIN)/onceonly lake class-archive
+
 demo: $(READY)  ## two gateways, a faulty link, hard kills, and Spark's verdict (under 90 s)
 	$(BIN)/onceonly demo $(ARGS)
 
@@ -33,7 +38,7 @@ ifdef ARGS
 test: $(READY)  ## all tests, the short nemesis among them; ARGS="tests/wire -k header" for some
 	$(BIN)/python -m pytest $(ARGS)
 else
-test: $(READY)
+test: $(READY) $(ONCEONLY_CLASS_ARCHIVE)
 	$(MAKE) --jobs 3 --output-sync=target --keep-going test-lake test-gateway test-others
 endif
 

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from onceonly.journal.segment import to_table
-from onceonly.lake import java, schemas
+from onceonly.lake import class_archive, java, schemas
 from onceonly.lake.runner import LITTLE_JAVA, SETTINGS, TINY
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "spark.ui.enabled": "false",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
-        "spark.driver.extraJavaOptions": LITTLE_JAVA,
+        "spark.driver.extraJavaOptions": " ".join([LITTLE_JAVA, *class_archive.options()]),
         # Not one as in tiny journals: rows of several tasks meet in no order.
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import pyspark
 import pytest
 
-from onceonly.lake import java
+from onceonly.lake import class_archive, java
 from onceonly.lake.runner import LITTLE_JAVA, TINY
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ class Cluster:
             **os.environ,
             "SPARK_NO_DAEMONIZE": "1",
             "SPARK_LOCAL_IP": "127.0.0.1",
-            "SPARK_DAEMON_JAVA_OPTS": LITTLE_JAVA,
+            "SPARK_DAEMON_JAVA_OPTS": " ".join([LITTLE_JAVA, *class_archive.options()]),
         }
         home = java.prepare()
         if home is not None:

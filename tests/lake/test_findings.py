@@ -6,12 +6,25 @@ from typing import TYPE_CHECKING
 
 import pytest
 from cases import BETWEEN, evidence, records
-from journals import BUYER, DAWN, SECOND, SELLER, Exchange, Ledger, Passage, two_parties
+from journals import (
+    BUYER,
+    DAWN,
+    PLANTS,
+    SECOND,
+    SELLER,
+    Exchange,
+    Ledger,
+    Passage,
+    plant,
+    two_parties,
+)
 
+from onceonly.journal.record import COLUMNS
 from onceonly.journal.segment import party_folder
 from onceonly.lake import catalogue
 from onceonly.lake.jobs.case import JudgedCase, judge
 from onceonly.lake.jobs.findings import ADDED_UP, find, rows_on_differences
+from onceonly.lake.jobs.page import write_report
 from onceonly.lake.page.cards import hops
 from onceonly.lake.page.findings import CONTENT_UNPROVEN, HEADER_UNPROVEN, Findings
 from onceonly.lake.page.selection import as_one_pair, plain
@@ -29,6 +42,7 @@ from onceonly.message.word import changed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from pyspark.sql import DataFrame
 
@@ -38,6 +52,11 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 DAY = 86_400 * SECOND
+OF_EVERY_ROW = {
+    *("party", "event", "at", "monotonic_ns", "seq", "store_epoch", "chain_hash", "schema_version"),
+    *("direction", "from_party", "to_party", "message_id"),
+}
+OPTIONAL = [name for name in COLUMNS if name not in OF_EVERY_ROW]
 
 
 def found_in(rows: DataFrame) -> Findings:
@@ -179,3 +198,12 @@ def test_all_pairs_added_up_are_what_all_pairs_taken_as_one_are(frame: Frame):
                 told = {name: value for name, value in row.items() if value is not None}
                 told.pop("suspended_us", None)
                 assert any(told.items() <= other.items() for other in expected), (ask.table, told)
+
+
+def test_a_journal_that_tells_only_what_it_must_fills_a_page(frame: Frame, tmp_path: Path):
+    """A partner's gateway need not know sizes, digests, attempts or anything else of its own."""
+    there, _ = two_parties()
+    plant(there, PLANTS)
+    bare = [changed(row, **dict.fromkeys(OPTIONAL)) for row in records(there)]
+    write_report(found_in(frame(bare)), tmp_path / "page.html")
+    assert (tmp_path / "page.html").stat().st_size > 10_000

@@ -6,7 +6,7 @@ import sys
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
-from onceonly.lake import java
+from onceonly.lake import class_archive, java
 from onceonly.lake.runner import LITTLE_JAVA, SETTINGS
 
 
@@ -21,7 +21,7 @@ def session(master: str, **settings: str) -> SparkSession:
         "spark.ui.enabled": "false",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
-        "spark.driver.extraJavaOptions": LITTLE_JAVA,
+        "spark.driver.extraJavaOptions": " ".join([LITTLE_JAVA, *class_archive.options()]),
         "spark.sql.shuffle.partitions": "2",
     }
     for key, value in {**usual, **settings}.items():

@@ -12,7 +12,7 @@ import pytest
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
-from onceonly.lake import java
+from onceonly.lake import class_archive, java
 from onceonly.lake.runner import LITTLE_JAVA, SETTINGS
 from onceonly.message.word import changed
 from onceonly.simulation.campaign import local, report, spark_job
@@ -46,7 +46,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "spark.ui.enabled": "false",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
-        "spark.driver.extraJavaOptions": LITTLE_JAVA,
+        "spark.driver.extraJavaOptions": " ".join([LITTLE_JAVA, *class_archive.options()]),
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
     }

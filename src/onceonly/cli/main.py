@@ -32,6 +32,7 @@ from onceonly.cli.journal import journal
 from onceonly.cli.key import key
 from onceonly.cli.lake import lake
 from onceonly.cli.lake_advise import advise
+from onceonly.cli.lake_class_archive import class_archive
 from onceonly.cli.lake_packs import pack, verify
 from onceonly.cli.lake_runs import runs
 from onceonly.cli.lake_take_over import take_over
@@ -181,7 +182,7 @@ def demo(**options: object) -> None:
     sys.exit(run_demo(DemoOptions(**options)))  # type: ignore[arg-type]  # because click has typed them
 
 
-for command in (advise, pack, runs, take_over, verify):
+for command in (advise, class_archive, pack, runs, take_over, verify):
     lake.add_command(command)
 for command in (send, message, doubt, bulk, inbox, job, partner, lake, backup, restore):
     cli.add_command(command)

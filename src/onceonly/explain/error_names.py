@@ -143,6 +143,10 @@ _COMMANDS: Final = {
         "wait until it ends; then try again",
     ),
     "NewerLake": ("a newer onceonly wrote this lake", "use that version or a newer one"),
+    "NoClassArchive": (
+        "this Java makes no archive of Spark's classes, or none is wanted",
+        "go on without: commands of the lake only start later; or try another Java",
+    ),
     "NoCryptography": (
         "signatures need a library that is not installed",
         "`pip install 'onceonly[spark]'`",

@@ -22,6 +22,7 @@ from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's wo
 from pyspark.sql.types import BooleanType, DateType, LongType, StringType, StructField, StructType
 
 from onceonly.lake import (
+    class_archive,
     cut,
     header_terms,
     java,
@@ -141,7 +142,7 @@ eighty folds and a verdict: to judge 20 million events took a fifth longer."""
 _QUIET_JAVA: Final = (
     f'"-Dlog4j2.configurationFile={Path(__file__).with_name("log4j2.properties").as_uri()}"'
 )
-_OWN_SETTINGS: Final = frozenset({"SPARK_HOME", "SPARK_CONF_DIR"})
+OWN_SETTINGS: Final = frozenset({"SPARK_HOME", "SPARK_CONF_DIR"})
 """Whoever has one of these has a place for Java's options and for `log4j2.properties`."""
 
 TINY_BYTES: Final = 2 << 20
@@ -163,12 +164,15 @@ def session(
     *,
     journal_bytes: int | None = None,
     has_catalog: bool = False,
+    java_options: Sequence[str] = (),
 ) -> SparkSession:
     """The Spark session: the running one, or a new one.
 
     `master` is passed on as given. None means what spark-submit was told, or `local[*]`.
     `journal_bytes`, where known, tunes a new local session for little or much. With `has_catalog`
     a new one has a catalog that stays when it ends: Hive's, as Spark is configured for it.
+    `java_options` are more words for the Java of a new local session, which starts from the archive
+    of its classes where there is one (`class_archive`).
     """
     running = SparkSession.getActiveSession()
     if running is not None:
@@ -185,7 +189,7 @@ def session(
     is_local = not is_submitted and (master or "local").startswith("local")
     settings = {**SETTINGS, **(_LOCAL_SETTINGS if is_local else {})}
     if is_local:
-        settings |= _tuned(journal_bytes)
+        settings |= _tuned(journal_bytes, java_options)
     if has_catalog:
         conf.set("spark.sql.catalogImplementation", "hive")
     conf.setAll(list(settings.items()))
@@ -196,16 +200,16 @@ def session(
     return spark
 
 
-def _tuned(journal_bytes: int | None) -> dict[str, str]:
-    settings, java_options = {}, [HUGE_METHODS, _QUIET_JAVA]
+def _tuned(journal_bytes: int | None, java_options: Sequence[str]) -> dict[str, str]:
+    settings, options = {}, [HUGE_METHODS, _QUIET_JAVA, *class_archive.options(), *java_options]
     if journal_bytes is not None:
         settings[PARTITIONS] = str(partitions(journal_bytes))
         if journal_bytes < LITTLE_BYTES:
-            java_options.append(LITTLE_JAVA)
+            options.append(LITTLE_JAVA)
         if journal_bytes < TINY_BYTES:
             settings |= TINY
-    if _OWN_SETTINGS.isdisjoint(os.environ):
-        settings["spark.driver.extraJavaOptions"] = " ".join(java_options)
+    if OWN_SETTINGS.isdisjoint(os.environ):
+        settings["spark.driver.extraJavaOptions"] = " ".join(options)
     return settings
 
 

@@ -25,6 +25,8 @@ _LAST_DAY: Final = dt.date(2100, 1, 1)
 """As `_FIRST_DAY`, of rows that are about no message: their day must be the same in every run."""
 SPANS_MAX: Final = 64
 """More spans of time than these are read as one."""
+LOOKED_UP_MAX: Final = 100
+"""So many hashes are looked up by themselves: Spark takes long to compare each page with more."""
 
 
 def day_of(first_at: Column, today: dt.date) -> Column:
@@ -43,6 +45,19 @@ def placed(new: DataFrame, index: DataFrame, today: dt.date) -> DataFrame:
     return met.join(told, HASH, "left").select(
         HASH, F.coalesce("told", "own").alias(BY_DAY), F.col("told").isNull().alias("is_new")
     )
+
+
+def in_order(index: DataFrame) -> DataFrame:
+    """The index as it is to be written, so that its pages tell which hashes they may have."""
+    return index.sortWithinPartitions(HASH)
+
+
+def is_one_of(hashes: Collection[int]) -> Column:
+    """Whether the entry is that of one of at most `LOOKED_UP_MAX` hashes; reads their pages alone.
+
+    Not by `isin`: of more than ten values Spark tells a file the least and the greatest.
+    """
+    return reduce(or_, [F.col(HASH) == F.lit(one) for one in hashes], never())
 
 
 def torn(lives: DataFrame) -> DataFrame:

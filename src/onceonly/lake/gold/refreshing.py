@@ -44,6 +44,8 @@ FOLDERS_MAX: Final = 16
 
 INDEX_EVERYWHERE_BYTES: Final = 48 << 20
 """An index below this size, of some four million keys, is sent to every task as a whole."""
+HASHES_EVERYWHERE: Final = 1_000_000
+"""So many hashes are sent to every task, so that only their entries travel."""
 
 _END_OF_TIME: Final = 2**62
 
@@ -149,7 +151,7 @@ def rows(journal: DataFrame, kept: KeptDays, wanted: Mapping[str, RowsOfDay]) ->
 def rows_about(journal: DataFrame, kept: KeptDays, hashes: Collection[int]) -> DataFrame:
     """Journal rows among which all about messages with these hashes (`key_hash`) are."""
     index = runner.folders_of(journal.sparkSession, placing.INDEX, kept.index_folders)
-    found = index.where(F.col(placing.HASH).isin(*hashes)).select(BY_DAY).distinct().collect()
+    found = index.where(placing.is_one_of(hashes)).select(BY_DAY).distinct().collect()
     return journal.where(placing.is_within([kept.rows[str(row[BY_DAY])] for row in found]))
 
 
@@ -215,7 +217,7 @@ def _fold(asked: Refresh, known: Gold, stale: set[str], now: int) -> Gold:
     at = f"{asked.where}/{staged}"
     runner.write(fresh.withColumn(placing.HASH, key_hash()), at)
     new = asked.spark.read.parquet(storage.literal(at))
-    told = runner.folders_of(asked.spark, placing.INDEX, _paths(asked, known.index))
+    told = _told(asked, known, new)
     places = placing.placed(new.select(placing.HASH, "first_at"), told, today).persist()
     touched = {str(row[BY_DAY]) for row in places.select(BY_DAY).distinct().collect()}
     moved = new.join(places.select(placing.HASH, BY_DAY), placing.HASH).drop(placing.HASH)
@@ -248,11 +250,10 @@ def _spans(placed: DataFrame) -> Spans:
 def _with_rows(asked: Refresh, known: Gold, rows: DataFrame, spans: Spans, now: int) -> Gold:
     """With the days of new rows: those of `spans`, of lives, and of the rows that no life has."""
     with activity.step(asked.spark, "days of other rows"):
-        told = runner.folders_of(asked.spark, placing.INDEX, _paths(asked, known.index))
         today = dt.datetime.fromtimestamp(now / 1_000_000, dt.UTC).date()
         others = placing.others(rows).persist()
-        places = placing.placed(others.where(F.col(placing.HASH).isNotNull()), told, today)
-        places = places.persist()
+        about_one = others.where(F.col(placing.HASH).isNotNull())
+        places = placing.placed(about_one, _told(asked, known, about_one), today).persist()
         days_of_others = others.join(places, placing.HASH, "left")
         placed = days_of_others.withColumn(BY_DAY, F.coalesce(BY_DAY, "own"))
         more = _spans(placed)
@@ -348,6 +349,22 @@ def _days(asked: Refresh, folder: str) -> dict[str, Day]:
     }
 
 
+def _told(asked: Refresh, known: Gold, new: DataFrame) -> DataFrame:
+    """What the index tells of the hashes of `new` (column `placing.HASH`), and perhaps more."""
+    index = _index(asked, known)
+    hashes = new.select(placing.HASH).distinct()
+    few = hashes.take(placing.LOOKED_UP_MAX + 1)
+    if len(few) <= placing.LOOKED_UP_MAX:
+        return index.where(placing.is_one_of([row[placing.HASH] for row in few]))
+    if hashes.count() <= HASHES_EVERYWHERE:
+        return index.join(F.broadcast(hashes), placing.HASH, "left_semi")
+    return index
+
+
+def _index(asked: Refresh, known: Gold) -> DataFrame:
+    return runner.folders_of(asked.spark, placing.INDEX, _paths(asked, known.index))
+
+
 def _index_of(lives: DataFrame) -> DataFrame:
     return lives.select(key_hash().alias(placing.HASH), BY_DAY).distinct()
 
@@ -370,14 +387,13 @@ def _with_terms(asked: Refresh, known: Gold, terms: DataFrame, now: int) -> Gold
 def _with_short_index(asked: Refresh, known: Gold, now: int) -> Gold:
     if len(known.index) <= FOLDERS_MAX:
         return known
-    whole = runner.folders_of(asked.spark, placing.INDEX, _paths(asked, known.index))
-    _write_index(asked, folder := days.fresh(INDEX), whole)
+    _write_index(asked, folder := days.fresh(INDEX), _index(asked, known))
     return known.with_index(folder, known.index, now)
 
 
 def _write_index(asked: Refresh, folder: str, entries: DataFrame) -> None:
     with activity.step(asked.spark, "index of days"):
-        runner.write(entries, f"{asked.where}/{folder}")
+        runner.write(placing.in_order(entries), f"{asked.where}/{folder}")
         storage.keep([f"{asked.where}/{folder}"])
 
 

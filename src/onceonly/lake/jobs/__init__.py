@@ -7,6 +7,7 @@ from onceonly.lake import activity
 from onceonly.lake.advice import Goal
 from onceonly.lake.formats import target
 from onceonly.lake.jobs.advice import TodaysTerms, advise
+from onceonly.lake.jobs.class_archive import make_class_archive, remove_class_archive
 from onceonly.lake.jobs.compaction import compact
 from onceonly.lake.jobs.distrust import distrust
 from onceonly.lake.jobs.findings import DIFFERENCES_SHOWN, EVIDENCE_SHOWN, PAIRS_SHOWN
@@ -48,9 +49,11 @@ __all__ = [
     "distrust",
     "ingest",
     "main",
+    "make_class_archive",
     "pack",
     "reconcile",
     "register",
+    "remove_class_archive",
     "report",
     "run",
     "runs",

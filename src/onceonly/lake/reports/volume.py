@@ -29,7 +29,7 @@ DEFINITION: Final = Definition(
         text("action", "Action"),
         count("messages", "messages", "submitted, or stored where only the receiver tells"),
         count("received_only", "messages", "of them known from the receiver's journal only"),
-        size("payload_bytes", "size of the payloads"),
+        size("payload_bytes", "size of the payloads, as far as the journals tell it"),
         size("p50_bytes", "median size"),
         size("p95_bytes", "19 of 20"),
         size("largest_bytes", "largest"),
@@ -50,7 +50,7 @@ def table(judged: DataFrame, *, width_us: int) -> DataFrame:
         .agg(
             F.count("*").alias("messages"),
             F.sum(one_if(is_stored)).alias("received_only"),
-            F.sum("size_bytes").alias("payload_bytes"),
+            F.sum(F.coalesce("size_bytes", F.lit(0))).alias("payload_bytes"),
             *quantiles(F.col("size_bytes"), {"p50_bytes": 0.5, "p95_bytes": 0.95}),
             F.max("size_bytes").alias("largest_bytes"),
         )
