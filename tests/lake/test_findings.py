@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -23,10 +24,10 @@ from onceonly.journal.record import COLUMNS
 from onceonly.journal.segment import party_folder
 from onceonly.lake import catalogue
 from onceonly.lake.jobs.case import JudgedCase, judge
-from onceonly.lake.jobs.findings import ADDED_UP, find, rows_on_differences
+from onceonly.lake.jobs.findings import ADDED_UP, causes, find, rows_on_differences
 from onceonly.lake.jobs.page import write_report
 from onceonly.lake.page.cards import hops
-from onceonly.lake.page.findings import CONTENT_UNPROVEN, HEADER_UNPROVEN, Findings
+from onceonly.lake.page.findings import CONTENT_UNPROVEN, HEADER_UNPROVEN, Extract, Findings
 from onceonly.lake.page.selection import as_one_pair, plain
 from onceonly.lake.reports import (
     differences,
@@ -39,6 +40,7 @@ from onceonly.lake.reports import (
 from onceonly.lake.wholeness import Wholeness
 from onceonly.message.event import Direction, Event
 from onceonly.message.word import changed
+from pages import findings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -59,12 +61,16 @@ OF_EVERY_ROW = {
 OPTIONAL = [name for name in COLUMNS if name not in OF_EVERY_ROW]
 
 
-def found_in(rows: DataFrame) -> Findings:
+def case_of(rows: DataFrame) -> JudgedCase:
     made = evidence(rows, as_of=DAWN + 3 * DAY)
     told = {row["party"] for row in rows.select("party").distinct().collect()}
     names = sorted({BUYER, SELLER, BETWEEN} | told)
     whole = [Wholeness(party_folder(name), 0, 0, 0, 0, None) for name in names]
-    case = JudgedCase(made.journal, made.coverage, made.judged, made.as_of, made.policy, whole)
+    return JudgedCase(made.journal, made.coverage, made.judged, made.as_of, made.policy, whole)
+
+
+def found_in(rows: DataFrame) -> Findings:
+    case = case_of(rows)
     return find(case, judge(case))
 
 
@@ -134,9 +140,10 @@ def test_a_waterfall_without_a_timed_stage_is_no_picture(frame: Frame):
     passage = Passage(there, Ledger(BETWEEN))
     passage.note(Event.ARRIVED_IN_TRANSIT, "m@example", Direction.IN)
     passage.note(Event.FORWARDED, "m@example", Direction.OUT, outcome="refused")
-    found = found_in(frame([*records(there), *passage.between.records]))
-    [row] = found.of(hops.DEFINITION).rows
+    made = evidence(frame([*records(there), *passage.between.records]), as_of=DAWN + 3 * DAY)
+    [row] = plain(catalogue.find("hop_waterfall").make(made)).collect()
     assert (row["stage"], row["entered"], row["mean_us"]) == ("hold", 1, None)
+    found = replace(findings(0), per_pair={"hop_waterfall": Extract([row.asDict()], 1)})
     assert len(hops.card(found).body) == 1
 
 
@@ -146,8 +153,8 @@ def test_what_differs_is_told_by_its_cause(frame: Frame):
     there.matched("fine@example")
     for number in range(5):
         there.sent_not_received(f"{number}@example")
-    found = found_in(frame(records(there)))
-    [cause] = found.causes
+    case = case_of(frame(records(there)))
+    [cause] = causes(case, judge(case))
     assert cause == {
         "cause": "SENT_NOT_RECEIVED",
         "differs": None,
@@ -163,10 +170,11 @@ def test_contents_that_one_side_does_not_tell_are_a_cause(frame: Frame):
     there.matched("m@example")
     silent = {"digest": None, "header_digest": None}
     theirs = [changed(row, **silent) for row in there.receiver.records]
-    found = found_in(frame([*there.sender.records, *theirs]))
-    causes = {row["cause"]: row["examples"] for row in found.causes}
-    assert causes == {CONTENT_UNPROVEN: ["m@example"], HEADER_UNPROVEN: ["m@example"]}
-    assert found.judged.unproven == found.judged.header_unproven == 1
+    case = case_of(frame([*there.sender.records, *theirs]))
+    judged = judge(case)
+    found = {row["cause"]: row["examples"] for row in causes(case, judged)}
+    assert found == {CONTENT_UNPROVEN: ["m@example"], HEADER_UNPROVEN: ["m@example"]}
+    assert judged.unproven == judged.header_unproven == 1
 
 
 def test_all_pairs_added_up_are_what_all_pairs_taken_as_one_are(frame: Frame):

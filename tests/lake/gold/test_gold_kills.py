@@ -15,10 +15,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from dying import that_dies
 from journals import MUCH_LATER, SECOND, publish
-from test_gold import exchanges, is_equal
+from test_gold import POLICY, exchanges, is_equal
 
 from onceonly.lake import jobs
 from onceonly.lake.gold import days
+from onceonly.lake.jobs.case import open_case
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -59,7 +60,7 @@ def test_a_refresh_that_is_killed_anywhere_is_done_again(spark: SparkSession, tm
     step = len(rows) // (len(PLACES) + 1)
     publish(tmp_path, there.sender, last=step)
     jobs.ingest(lake)
-    assert is_equal(spark, [lake], MUCH_LATER)
+    open_case(spark, [lake], MUCH_LATER, POLICY)
     for number, (place, when, count) in enumerate(PLACES, 1):
         before = days.load(days.place([lake]))
         publish(tmp_path, there.sender, first=number * step + 1, last=(number + 1) * step)
@@ -70,4 +71,6 @@ def test_a_refresh_that_is_killed_anywhere_is_done_again(spark: SparkSession, tm
         assert dead.returncode == -signal.SIGKILL, dead.stderr.decode()[-2_000:]
         is_done = (place, when) == ("gold.days.publish", "after")
         assert (days.load(days.place([lake])) != before) is is_done
-        assert is_equal(spark, [lake], as_of)
+        # Gold goes on from what it has: a row that is lost or counted twice here stays so.
+        open_case(spark, [lake], as_of, POLICY)
+    assert is_equal(spark, [lake], as_of)

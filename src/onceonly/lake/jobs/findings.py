@@ -252,7 +252,7 @@ def find(case: JudgedCase, judged: Judged, read_table: ReadTable = lambda _: Non
             evidence=rows_on_differences(tables.of("differences"), case.journal, case.kept)
             if judged.differences
             else [],
-            causes=_causes(case, judged),
+            causes=causes(case, judged),
             quarantined=[
                 {"party": one.party, "fault": fault}
                 for one in case.wholeness
@@ -330,7 +330,8 @@ REBINNED: Final[Mapping[str, Callable[[DataFrame, int], DataFrame]]] = {
 """Tables whose wider bins are sums of their hours. Those that tell of the end of a bin are not."""
 
 
-def _causes(case: JudgedCase, judged: Judged) -> list[dict[str, Any]]:
+def causes(case: JudgedCase, judged: Judged) -> list[dict[str, Any]]:
+    """What differs or is not proven, by its cause: `Findings.causes`."""
     if not (judged.differences or judged.unproven or judged.header_unproven):
         return []
     with activity.step(case.judged.sparkSession, "causes"):
