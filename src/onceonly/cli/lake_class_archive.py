@@ -9,11 +9,11 @@ from onceonly.cli.output import say
 @click.command(name="class-archive")
 @click.option("--remove", is_flag=True, help="Remove the archive instead.")
 def class_archive(*, remove: bool) -> None:
-    """Keep the classes of Spark in an archive, from which Java starts in about half the time.
+    """Keep the classes of Spark in an archive, so that every later command starts sooner.
 
     Once for each user and installation of Spark, and again after another Java or Spark was
-    installed: with others Java does not use the archive. It takes under a minute and some 200 MB in
-    the user's cache folder (XDG_CACHE_HOME), or at the path in ONCEONLY_CLASS_ARCHIVE.
+    installed: with others Java does not use the archive. It takes a minute or two and some 200 MB
+    in the user's cache folder (XDG_CACHE_HOME), or at the path in ONCEONLY_CLASS_ARCHIVE.
 
     \b
     onceonly lake class-archive
