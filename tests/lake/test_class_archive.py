@@ -73,8 +73,11 @@ def test_no_archive_is_made_where_none_is_wanted(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_java_that_makes_none_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Nothing is left where it would have been."""
+    """Nothing is left where it would have been, nor what somebody has left who was killed."""
     monkeypatch.setenv(class_archive.PLACE, str(tmp_path / "spark.jsa"))
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait(WITHIN_S)
+    (tmp_path / f".spark.jsa-{ended.pid}").touch()
     monkeypatch.setenv("JDK_JAVA_OPTIONS", "-XX:NoSuchOption")
     with pytest.raises(LocalError, match="Java made no archive") as refused:
         make_class_archive()

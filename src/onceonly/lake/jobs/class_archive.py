@@ -49,6 +49,7 @@ def make_class_archive() -> Path:
     if where is None:
         raise LocalError("NoClassArchive", f"{class_archive.PLACE} is empty: no archive is wanted")
     where.parent.mkdir(parents=True, exist_ok=True)
+    _sweep(where)
     fresh = where.with_name(f".{where.name}-{os.getpid()}")
     # Java makes none while it starts from one, and a session of the caller's has other settings.
     alone = {**os.environ, class_archive.PLACE: ""}
@@ -66,6 +67,9 @@ def make_class_archive() -> Path:
         with fresh.open("rb") as written:
             os.fsync(written.fileno())
         fresh.replace(where)
+    except subprocess.TimeoutExpired as error:
+        text = f"Java made no archive of its classes within {_WITHIN_S} s"
+        raise LocalError("NoClassArchive", text) from error
     finally:
         fresh.unlink(missing_ok=True)
     return where
@@ -74,10 +78,24 @@ def make_class_archive() -> Path:
 def remove_class_archive() -> Path | None:
     """Remove the archive; says where it was, None where there was none."""
     where = class_archive.place()
-    if where is None or not where.is_file():
+    if where is None:
+        return None
+    _sweep(where)
+    if not where.is_file():
         return None
     where.unlink()
     return where
+
+
+def _sweep(where: Path) -> None:
+    """Remove what somebody who was killed has left of an archive."""
+    for left in where.parent.glob(f".{where.name}-*"):
+        try:
+            os.kill(int(left.name.rpartition("-")[2]), 0)
+        except ProcessLookupError:
+            left.unlink(missing_ok=True)
+        except PermissionError:
+            continue
 
 
 def _run(archive: str) -> None:
