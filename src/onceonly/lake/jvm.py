@@ -73,6 +73,11 @@ def told_why() -> Iterator[None]:
         raise
 
 
+def last_line() -> str:
+    """What the JVM of a session of our own has printed last; empty where it printed nothing."""
+    return _said[-1] if _said else ""
+
+
 def _note(error: Exception) -> None:
     if _said and not getattr(error, "__notes__", ()):
         error.add_note("\n".join(["What Spark's JVM printed last:", *_said]))

