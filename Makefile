@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
-# From it Java starts in half the time, and the tests start very many. They run without it too.
+# From it Java starts sooner, and the tests start very many. They run without it too.
 export ONCEONLY_CLASS_ARCHIVE := $(CURDIR)/.venv/spark.jsa
 export PYTHONUNBUFFERED := 1
 export NO_MKDOCS_2_WARNING := 1

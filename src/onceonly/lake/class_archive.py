@@ -1,8 +1,8 @@
-"""An archive of the classes that Spark needs, with which Java starts in about half the time.
+"""An archive of the classes that Spark needs, from which Java starts sooner.
 
 Java can keep classes as it has loaded and checked them (class data sharing). The archive is of one
-Java and one Spark: with others, Java does not use it, and starts as it does without. `make` is in
-`jobs.class_archive`.
+Java and one Spark: with others, Java does not use it, and starts as it does without.
+`jobs.class_archive` makes it.
 """
 
 import os

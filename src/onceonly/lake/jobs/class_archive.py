@@ -56,7 +56,10 @@ def make_class_archive() -> Path:
     alone = {**os.environ, class_archive.PLACE: ""}
     for name in runner.OWN_SETTINGS:
         alone.pop(name, None)
-    asked = [sys.executable, "-c", _PROGRAM, *_words(fresh, make_archive_of_java(where))]
+    options = [f'"-XX:ArchiveClassesAtExit={fresh}"']
+    if of_java := make_archive_of_java(where):
+        options.append(f'"-XX:SharedArchiveFile={of_java}"')
+    asked = [sys.executable, "-c", _PROGRAM, str(fresh), *options]
     try:
         done = _done(asked, alone)
         if done.returncode or not fresh.is_file():
@@ -98,14 +101,6 @@ def remove_class_archive() -> Path | None:
         return None
     where.unlink()
     return where
-
-
-def _words(fresh: Path, of_java: Path | None) -> list[str]:
-    """The archive that is wanted, and what Java is told for it."""
-    options = [f'"-XX:ArchiveClassesAtExit={fresh}"']
-    if of_java is not None:
-        options.append(f'"-XX:SharedArchiveFile={of_java}"')
-    return [str(fresh), *options]
 
 
 def _done(
