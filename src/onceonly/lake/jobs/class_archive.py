@@ -51,29 +51,22 @@ def make_class_archive() -> Path:
         raise LocalError("NoClassArchive", f"{class_archive.PLACE} is empty: no archive is wanted")
     where.parent.mkdir(parents=True, exist_ok=True)
     _sweep(where)
-    fresh = where.with_name(f".{where.name}-{os.getpid()}")
     # Java makes none while it starts from one, and a session of the caller's has other settings.
     alone = {**os.environ, class_archive.PLACE: ""}
     for name in runner.OWN_SETTINGS:
         alone.pop(name, None)
-    options = [f'"-XX:ArchiveClassesAtExit={fresh}"']
-    if of_java := make_archive_of_java(where):
-        options.append(f'"-XX:SharedArchiveFile={of_java}"')
-    asked = [sys.executable, "-c", _PROGRAM, str(fresh), *options]
+    of_java = make_archive_of_java(where)
+    asked = [sys.executable, "-c", _PROGRAM, str(where), *([str(of_java)] if of_java else [])]
     try:
         done = _done(asked, alone)
-        if done.returncode or not fresh.is_file():
-            said = (done.stderr + done.stdout).strip().rpartition("\n")[2][-_WORDS_KEPT:]
-            raise LocalError("NoClassArchive", f"Java made no archive of its classes: {said}")
-        # Java ends with a signal if it starts from half an archive.
-        with fresh.open("rb") as written:
-            os.fsync(written.fileno())
-        fresh.replace(where)
     except subprocess.TimeoutExpired as error:
         text = f"Java made no archive of its classes within {_WITHIN_S} s"
         raise LocalError("NoClassArchive", text) from error
     finally:
-        fresh.unlink(missing_ok=True)
+        _sweep(where)
+    if done.returncode:
+        said = (done.stderr + done.stdout).strip().rpartition("\n")[2][-_WORDS_KEPT:]
+        raise LocalError("NoClassArchive", f"Java made no archive of its classes: {said}")
     return where
 
 
@@ -122,9 +115,15 @@ def _sweep(where: Path) -> None:
             continue
 
 
-def _run(archive: str, *java_options: str) -> None:
-    """Do what the lake's commands do, and let the JVM write what it has loaded when it ends."""
-    spark = runner.session("local[2]", APP_NAME, journal_bytes=0, java_options=java_options)
+def _run(where: str, *of_java: str) -> None:
+    """Do what the lake's commands do, and let the JVM write what it has loaded when it ends.
+
+    All of it is in this process, so that it comes to its end also if its parent is killed.
+    """
+    fresh = Path(where).with_name(f".{Path(where).name}-{os.getpid()}")
+    options = [f'"-XX:ArchiveClassesAtExit={fresh}"']
+    options += [f'"-XX:SharedArchiveFile={one}"' for one in of_java]
+    spark = runner.session("local[2]", APP_NAME, journal_bytes=0, java_options=options)
     try:
         with TemporaryDirectory() as lake:
             for party, events in _TOLD.items():
@@ -142,8 +141,12 @@ def _run(archive: str, *java_options: str) -> None:
         # It ends by itself, and writes the archive, when nobody can tell it anything any more.
         gateway.proc.stdin.close()
         ended = gateway.proc.wait()
-    if ended or not Path(archive).is_file():
+    if ended or not fresh.is_file():
         sys.exit(f"it ended with {ended}; its last line: {jvm.last_line()}")
+    # Java ends with a signal if it starts from half an archive.
+    with fresh.open("rb") as written:
+        os.fsync(written.fileno())
+    fresh.replace(where)
 
 
 def _publish(lake: Path, party: str, events: dict[Event, Direction]) -> None:
