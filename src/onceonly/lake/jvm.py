@@ -73,9 +73,9 @@ def told_why() -> Iterator[None]:
         raise
 
 
-def last_line() -> str:
-    """What the JVM of a session of our own has printed last; empty where it printed nothing."""
-    return _said[-1] if _said else ""
+def last_lines() -> list[str]:
+    """What the JVM of a session of our own has printed last, except its warnings."""
+    return [line for line in _said if "[warning]" not in line]
 
 
 def _note(error: Exception) -> None:

@@ -142,7 +142,7 @@ def _run(where: str, *of_java: str) -> None:
         gateway.proc.stdin.close()
         ended = gateway.proc.wait()
     if ended or not fresh.is_file():
-        sys.exit(f"it ended with {ended}; its last line: {jvm.last_line()}")
+        sys.exit(f"it ended with {ended}. {' '.join(jvm.last_lines())}")
     # Java ends with a signal if it starts from half an archive.
     with fresh.open("rb") as written:
         os.fsync(written.fileno())
