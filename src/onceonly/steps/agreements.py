@@ -98,6 +98,8 @@ class Agreements:
             self._on_wire.setdefault(agreement.name_on_wire, []).append(agreement)
             for party in agreement.their_ids:
                 self._by_party.setdefault(str(party), []).append(agreement)
+        ordered = (agreement for agreement in self._by_id.values() if agreement.terms.is_ordered)
+        self._in_order = frozenset(str(party) for one in ordered for party in one.their_ids)
 
     def __iter__(self) -> Iterator[Agreement]:
         return iter(self._by_id.values())
@@ -141,6 +143,10 @@ class Agreements:
     def find_with(self, party: str) -> Agreement | None:
         """Some agreement with this partner, by any of its PartyIds."""
         return next(iter(self._by_party.get(party, ())), None)
+
+    def has_order_with(self, party: str) -> bool:
+        """Whether some agreement with this partner, by any of its PartyIds, has an order."""
+        return party in self._in_order
 
     def name_of(self, party: str) -> str | None:
         """What people call the partner with this PartyId, if its agreements say so."""

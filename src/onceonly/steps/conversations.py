@@ -75,8 +75,12 @@ def _end_of(message_id: str, after: Outbound) -> OrderEvent | None:
 def order_news(
     agreement: Agreement, message_id: str, before: Outbound, after: Outbound
 ) -> tuple[OrderWork, ...]:
-    """The work for the conversation of a message of ours that changed."""
-    event = event_of(message_id, before, after) if is_ordered(agreement) else None
+    """The work for the conversation of a message of ours that changed.
+
+    Also if its agreement has no order any more: it may have had the turn since before, and messages
+    under another agreement may wait for it.
+    """
+    event = None if agreement.is_route else event_of(message_id, before, after)
     return () if event is None else (OrderWork(message_id, event),)
 
 
@@ -141,8 +145,8 @@ class Conversations:
     def _catch_up(self, conversation: ConversationKey, agreement: Agreement) -> Sequence[str]:
         """Tell the conversation how the message in turn ended, if that was not told.
 
-        While no order was agreed, nobody told it. Only whoever comes to wait asks, so that messages
-        without an order need no look at conversations.
+        While no order was agreed with the partner, nobody told it. Only whoever comes to wait asks,
+        so that messages without an order need no look at conversations.
         """
         in_turn = self._state(conversation).in_turn
         if in_turn is None:

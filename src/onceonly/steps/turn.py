@@ -190,7 +190,7 @@ class Turn:
             # Whoever settles its doubt has seen them, and nobody has to take it up.
             self._txn.resolve_about(Role.SENDER, entry.pair, message_id, at=self._now.at)
         follow = self._carry_out_message_effects(entry, agreement, effects)
-        if agreement.terms.is_ordered:
+        if self._house.agreements.has_order_with(entry.pair.to_party):
             follow += order_news(agreement, message_id, before, after)
         if isinstance(event, Settled):
             follow.append(RecoveryWork(message_id, event))
