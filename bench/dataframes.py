@@ -25,8 +25,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
-from bench.run import free_port
 from onceonly.client import Client
+from onceonly.demo.gateways import free_ports
 from onceonly.lake import runner
 from onceonly.message.identity import PartyId
 from onceonly.message.message import DeliverySemantics, Message, Payload
@@ -59,10 +59,8 @@ send_to = "http://127.0.0.1:{nobody}/msh"
 @contextmanager
 def gateway(folder: Path, inbox_rows: int) -> Iterator[str]:
     """The API of a gateway whose inbox has so many messages; its partner is not there."""
-    api = free_port()
-    text = CONFIGURATION.format(
-        ours=OURS, theirs=THEIRS, msh=free_port(), api=api, nobody=free_port()
-    )
+    msh, api, nobody = free_ports(3)
+    text = CONFIGURATION.format(ours=OURS, theirs=THEIRS, msh=msh, api=api, nobody=nobody)
     (folder / "gateway.toml").write_text(text)
     fill_inbox(folder / "gateway.db", inbox_rows)
     command = [sys.executable, "-m", "onceonly", "serve", "-c", str(folder / "gateway.toml")]

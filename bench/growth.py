@@ -31,7 +31,7 @@ from msgspec.structs import astuple
 
 from bench import pages
 from bench.lists import asked_at_once, timed
-from bench.run import free_port
+from onceonly.demo.gateways import free_ports
 from onceonly.gateway.chance import Chance
 from onceonly.journal.record import CHAIN_START, Record, chain
 from onceonly.message.event import Direction, Event
@@ -313,11 +313,12 @@ def pages_over(store: Path, messages: int) -> dict[str, Any]:
 def serving(store: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A gateway over the store, once it is ready, and the address of its API."""
     config = store.with_suffix(".toml")
-    api = f"http://127.0.0.1:{free_port()}"
+    msh, port = free_ports(2)
+    api = f"http://127.0.0.1:{port}"
     lines = [
         "[gateway]",
         f'party = ["{OURS}"]',
-        f'listen = "http://127.0.0.1:{free_port()}/msh"',
+        f'listen = "http://127.0.0.1:{msh}/msh"',
         f'api = "{api}"',
         f'store = "{store.name}"',
         *(

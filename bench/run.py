@@ -18,7 +18,8 @@ from typing import Any
 
 from bench import api
 from bench.processes import Contender, cpu_s_of
-from bench.workload import CASES, PEERS, Case, free_port, messages_of, smaller, write_configurations
+from bench.workload import CASES, PEERS, Case, messages_of, smaller, write_configurations
+from onceonly.demo.gateways import free_ports
 
 # The broker of the tests, whose place is not on the path before.
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
@@ -131,7 +132,7 @@ def counted(case: Case) -> Figures:
 
 
 def floor_tasks(directory: Path, case: Case) -> dict[str, Figures]:
-    there, back = free_port(), free_port()
+    there, back = free_ports(2)
     shared = {**case, "kind": "floor", "directory": str(directory)}
     return {
         "receiver": {**shared, "side": "receiver", "port": there, "their_port": back},

@@ -1,10 +1,10 @@
 """What is measured: pairs, messages and writers, and the configuration of both gateways."""
 
 import json
-import socket
 from pathlib import Path
 from typing import Any
 
+from onceonly.demo.gateways import free_ports
 from onceonly.demo.signers import make_signer
 
 Case = dict[str, Any]
@@ -101,26 +101,20 @@ def sellers_of(case: Case) -> list[str]:
     return [f"urn:duns:{222_000_000 + number}" for number in range(case["pairs"])]
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 def write_configurations(directory: Path, case: Case) -> dict[str, Path]:
     """The files of `sender` and `receiver`, which know each other: configurations, and keys."""
-    there, back = free_port(), free_port()
-    ports = {"receiver": (there, back), "sender": (back, there)}
+    there, back, *apis = free_ports(4)
+    ports = {"receiver": (there, back, apis[0]), "sender": (back, there, apis[1])}
     written = {}
-    for side, (port, their_port) in ports.items():
+    for side, (port, their_port, api) in ports.items():
         if SIGNED[case["signed"]]:
             make_signer(directory / f"{side}.key", directory / f"{side}.pem", side)
         written[side] = directory / f"{side}.toml"
-        written[side].write_text(_configuration(side, port, their_port, case))
+        written[side].write_text(_configuration(side, port, their_port, api, case))
     return written
 
 
-def _configuration(side: str, port: int, their_port: int, case: Case) -> str:
+def _configuration(side: str, port: int, their_port: int, api: int, case: Case) -> str:
     sellers = sellers_of(case)
     (other,) = set(SIDES) - {side}
     signing = SIGNED[case["signed"]]
@@ -130,7 +124,7 @@ def _configuration(side: str, port: int, their_port: int, case: Case) -> str:
         "[gateway]",
         f"party = {json.dumps([BUYER] if side == 'sender' else sellers)}",
         f'listen = "http://127.0.0.1:{port}/msh"',
-        f'api = "http://127.0.0.1:{free_port()}"',
+        f'api = "http://127.0.0.1:{api}"',
         f'store = "{side}.db"',
         f'lake = "{side}-lake"',
     ]

@@ -138,7 +138,7 @@ clock_rate = {CLOCK_RATE}
 """
 
 
-_PORTS = range(15_000, 32_000)
+_PORTS = range(20_000, 32_000)
 """Below the range from which outgoing connections get theirs (32768 up on Linux): while a killed
 gateway is down, its port must not become some client's, nor a connection to it meet itself."""
 
@@ -147,7 +147,7 @@ def free_ports(count: int) -> list[int]:
     """Ports on which nobody listens now. Raises `DemoFailed` if there are not enough."""
     ports = list(_free(count))
     if len(ports) < count:
-        raise DemoFailed("there are no free ports between 15000 and 32000")
+        raise DemoFailed("there are no free ports between 20000 and 32000")
     return ports
 
 
