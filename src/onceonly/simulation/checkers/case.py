@@ -562,8 +562,7 @@ class WorldCase:
     def is_full(self, node: str, at_ns: int) -> bool:
         """Whether the disk may have had no room when what came then was to be stored.
 
-        It is refused as if it had not come: at once, after earlier work, or when a frozen process
-        goes on.
+        It is refused as if it had not come: at once, after other work, or when a process thaws.
         """
         last_ns = at_ns + (FROZEN_NS if self.happened(node, "frozen") else STORING_NS)
         return any(
@@ -575,8 +574,9 @@ class WorldCase:
         )
 
     def has_jumped(self, node: str, first_ns: int, last_ns: int) -> bool:
-        """Whether the machine's wall clock was moved in this time."""
-        return any(first_ns <= one.at_ns <= last_ns for one in self.happened(node, "jumped"))
+        """Whether the machine's wall clock was moved in this time, also to where it belongs."""
+        moves = self.happened(node, "jumped", "clock set right")
+        return any(first_ns <= one.at_ns <= last_ns for one in moves)
 
     @cached_property
     def healed_ns(self) -> int:

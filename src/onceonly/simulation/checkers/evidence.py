@@ -131,6 +131,9 @@ def _untold(case: WorldCase, node: str) -> Iterator[Violation]:
         and not (one.letter.kind is LetterKind.MESSAGE and one.letter.ref)
         and not any(abs(one.at_ns - purged_ns) < _TOLD_NS for purged_ns in purges)
     )
+    # What strangers are refused for has so many rows in an hour, and one more afterwards.
+    limits = case.world.nodes[node].configuration.limits
+    counts[LetterKind.FAULT] = min(counts[LetterKind.FAULT], limits.refusal_rows_per_hour)
     events = Counter(row.record.event for row in case.rows_of[node])
     for kind, count in counts.items():
         told = sum(events[event] for event in _ROWS_OF.get(kind, ()))

@@ -128,7 +128,8 @@ def sent(rows: Iterable[Row]) -> Iterator[Violation]:
 def may_have_gaps(case: WorldCase, parties: tuple[str, str]) -> bool:
     """Whether something else than our own sender may have left out a number.
 
-    Somebody hostile, a store that was set back, or an order that one party had and the other not.
+    Somebody hostile, a store that was set back, an order that one party had and the other not, or
+    a wrong clock, by which a conversation was forgotten before its time.
     """
     ends = tuple(map(name_of, parties))
     if not case.machines.keys() >= {*ends}:
@@ -136,7 +137,11 @@ def may_have_gaps(case: WorldCase, parties: tuple[str, str]) -> bool:
     is_switched = any(
         "is_ordered" in one.detail for end in ends for one in case.happened(end, "reconfigured")
     )
-    return is_switched or case.is_set_back(*ends) or bool(case.outside.hostile & {*ends})
+    is_forgotten = any(
+        case.happened(end, "jumped") and case.has_forgotten(end, case.end_order) for end in ends
+    )
+    is_set_back = case.is_set_back(*ends)
+    return is_switched or is_forgotten or is_set_back or bool(case.outside.hostile & {*ends})
 
 
 def left_behind(rows: Iterable[Row]) -> Collection[str]:
