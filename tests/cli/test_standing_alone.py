@@ -1,6 +1,5 @@
 """Commands and exit codes that need no running gateway."""
 
-import os
 import re
 import shutil
 import signal
@@ -426,10 +425,10 @@ def a_message(**known: Any) -> MessageDetail:
 
 
 class StillSending(BaseHTTPRequestHandler):
-    """A gateway on which a message stays on its way, and whose user loses patience."""
+    """A gateway on which a message stays on its way."""
 
     def do_GET(self) -> None:
-        """The message, at the second look together with a Ctrl-C."""
+        """The message; `looked` is set at the first look."""
         message_id = self.path.rpartition("/")[2]
         body = msgspec.json.encode(a_message(message_id=message_id, state="sending", attempt=1))
         self.send_response(200)
@@ -437,9 +436,7 @@ class StillSending(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
-        self.server.looks += 1
-        if self.server.looks == 2:
-            os.kill(os.getpid(), signal.SIGINT)
+        self.server.looked.set()
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""
@@ -447,21 +444,27 @@ class StillSending(BaseHTTPRequestHandler):
 
 def test_ctrl_c_ends_the_wait_and_not_the_message():
     """Exit 130, and the words with which one goes on waiting."""
-    # Whatever started the tests in the background may have had them ignore it.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     with ThreadingHTTPServer(("127.0.0.1", 0), StillSending) as server:
-        server.looks = 0
+        server.looked = threading.Event()
+        api = f"http://127.0.0.1:{server.server_port}"
+        command = [sys.executable, "-m", "onceonly", "message", "wait", "m-1", "m-2", "--api", api]
+        # Whatever started the tests in the background may have had them ignore it, and a child
+        # ignores what its parent does.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        waiting = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        signal.signal(signal.SIGINT, before)
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:
-            api = f"http://127.0.0.1:{server.server_port}"
-            result = invoke("message", "wait", "m-1", "m-2", "--api", api)
+            assert server.looked.wait(60)
+            waiting.send_signal(signal.SIGINT)
+            _, said = waiting.communicate()
         finally:
+            waiting.kill()
             server.shutdown()
             thread.join()
-            signal.signal(signal.SIGINT, before)
-    assert result.exit_code == Exit.INTERRUPTED
-    assert "onceonly message wait m-1 m-2" in result.stderr
+    assert waiting.returncode == Exit.INTERRUPTED
+    assert "onceonly message wait m-1 m-2" in said
 
 
 def test_a_journal_of_a_store_that_cannot_be_opened_is_not_published(config):
