@@ -12,6 +12,7 @@ from running_gateway import OUR_PARTY, running
 
 from onceonly.api.operations import OPERATIONS
 from onceonly.gateway.api.application import Api
+from onceonly.gateway.api.openapi import openapi_json
 from onceonly.gateway.api.serving import calls_of
 from onceonly.journal.record import CHAIN_START
 from onceonly.message.event import Event
@@ -38,6 +39,16 @@ async def test_the_document_is_served(gateway):
     document = await gateway.get("/openapi.json")
     assert document["openapi"] == "3.1.0"
     assert set(document["paths"]) == {operation.path for operation in OPERATIONS}
+
+
+async def test_the_document_is_made_for_who_asks_and_once(gateway):
+    """Not at every start of a gateway, which it would make a tenth of a second longer."""
+    openapi_json.cache_clear()
+    gateway.parts.api.application(gateway.parts.access)
+    assert openapi_json.cache_info().misses == 0
+    first, second = [await gateway.get("/openapi.json") for _ in range(2)]
+    assert first == second
+    assert openapi_json.cache_info().misses == 1
 
 
 @pytest.mark.parametrize("path", ["/", "/v1", "/v1/nothing", "/v1/messages/none/cancel/x/y"])

@@ -144,14 +144,14 @@ class Listeners:
         Raises `OSError` if an address is taken or a certificate cannot be used; those that listen
         already are closed by `close`.
         """
-        tls = contexts_of(configuration)
+        tls = listening_tls(configuration.tls)
         self._is_https = configuration.listen.startswith("https:")
         self._http = await serve_http(
             configuration.listen,
             receive,
             note_refusal=note_refusal,
             limits=_http_limits(configuration),
-            tls=tls.listening if self._is_https else None,
+            tls=tls if self._is_https else None,
             also_called=[configuration.uri],
             note_certificate=note_certificate,
         )
@@ -161,7 +161,7 @@ class Listeners:
             self._mail = await serve_smtp(
                 smtp.listen,
                 receive,
-                door=door_of(smtp, tls.listening),
+                door=door_of(smtp, tls),
                 drop_automatic=drop_automatic,
                 note_refusal=note_refusal,
                 limits=_mail_limits(configuration),
@@ -169,7 +169,7 @@ class Listeners:
             self._listeners.append(self._mail)
         amqp = configuration.amqp
         if amqp is not None and amqp.listen is not None:
-            access = _access_of(amqp, tls.calling)
+            access = _access_of(amqp, calling_tls(configuration.tls))
             self._consumer = consume_amqp(amqp.listen, receive, access=access)
             self._listeners.append(self._consumer)
 

@@ -41,7 +41,7 @@ from onceonly.gateway import shapes
 from onceonly.gateway.api.access import Access
 from onceonly.gateway.api.agreement_calls import AgreementCalls
 from onceonly.gateway.api.alert_calls import AlertCalls
-from onceonly.gateway.api.answers import Answer, Bytes, Json, ascii_json, refusal
+from onceonly.gateway.api.answers import Answer, Bytes, Json, refusal
 from onceonly.gateway.api.arrow import journal_stream
 from onceonly.gateway.api.backup_calls import BackupCalls
 from onceonly.gateway.api.bounds import announced, read_on, read_whole
@@ -64,7 +64,7 @@ from onceonly.gateway.api.list_calls import (
     notice_filter,
     paged,
 )
-from onceonly.gateway.api.openapi import openapi_document
+from onceonly.gateway.api.openapi import openapi_json
 from onceonly.gateway.api.ownership import (
     Ownership,
     names_owned,
@@ -136,10 +136,6 @@ class Api(
 
     def application(self, access: Access) -> Any:
         """The ASGI application, guarded by `access`."""
-        self._documents = {
-            are_needed: ascii_json(openapi_document(needs_key=are_needed))
-            for are_needed in (False, True)
-        }
         ownership = Ownership(store=self._served.store, inbox=self._served.inbox)
         self._gate = Gate(
             office=self._served.office,
@@ -499,7 +495,7 @@ class Api(
     async def openapi(self, asked: Asked[Nothing, Nothing, Nothing]) -> Answer[dict[str, Any]]:
         """The description of this API."""
         del asked
-        return Bytes(self._documents[self._served.keys.are_needed], media_type=JSON)
+        return Bytes(openapi_json(needs_key=self._served.keys.are_needed), media_type=JSON)
 
 
 def _concerned(snapshot: Snapshot, incident: Incident) -> dict[str, int] | None:

@@ -5,6 +5,7 @@ types that the calls are read by, statuses from the operations and the names of 
 """
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any, Final
 
 import msgspec
@@ -13,6 +14,7 @@ from onceonly import __version__
 from onceonly.api.operation import ANY, ARROW, BYTES, EVENTS, FORM, LINES, TEXT, Nothing, Operation
 from onceonly.api.operations import OPERATIONS
 from onceonly.api.refusals import EVERYWHERE, REFUSALS, Refused
+from onceonly.gateway.api.answers import ascii_json
 from onceonly.message.word import Word
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
@@ -49,6 +51,12 @@ def openapi_document(*, needs_key: bool) -> dict[str, Any]:
         "paths": paths,
         "components": components,
     }
+
+
+@cache
+def openapi_json(*, needs_key: bool) -> bytes:
+    """The document as it is answered: made when somebody first asks, and once."""
+    return ascii_json(openapi_document(needs_key=needs_key))
 
 
 def _schemas() -> dict[str, Any]:
