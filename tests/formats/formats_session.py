@@ -24,7 +24,10 @@ def why_not() -> str:
 
 
 def with_jars(warehouse: Path) -> SparkSession:
-    """A session with Delta as its catalog's format, and an Iceberg catalog `lake` in a folder."""
+    """A session with Delta as its catalog's format, and two catalogs of Iceberg's.
+
+    `lake` is a folder, `database` a database, as the one of an organization would be.
+    """
     settings = {
         **runner.SETTINGS,
         # The product's own for so few rows.
@@ -42,6 +45,10 @@ def with_jars(warehouse: Path) -> SparkSession:
         "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
         "spark.sql.catalog.lake.type": "hadoop",
         "spark.sql.catalog.lake.warehouse": str(warehouse / "iceberg"),
+        "spark.sql.catalog.database": "org.apache.iceberg.spark.SparkCatalog",
+        "spark.sql.catalog.database.type": "jdbc",
+        "spark.sql.catalog.database.uri": f"jdbc:sqlite:{warehouse / 'catalog.db'}",
+        "spark.sql.catalog.database.warehouse": str(warehouse / "beside-a-database"),
     }
     builder = SparkSession.builder.master("local[2]").appName("formats")
     for key, setting in settings.items():

@@ -16,8 +16,10 @@ from journals import MUCH_LATER, PLANTS, SECOND, healthy, plant, publish, two_pa
 
 from onceonly.lake import jobs, runner, versions
 from onceonly.lake.catalogue import NAMES
-from onceonly.lake.formats import TableFormat, Target, target
+from onceonly.lake.formats import TableFormat, Target
 from onceonly.lake.runs import LakeRun
+from onceonly.message.errors import LocalError
+from ports import free_port
 from recipes import examples_of, put
 
 if TYPE_CHECKING:
@@ -32,7 +34,11 @@ pytestmark = [
 
 PAGE = "how-to/table-formats.md"
 DAY = 86_400 * SECOND
-KINDS = [TableFormat.DELTA, TableFormat.ICEBERG]
+TARGETS = {
+    "delta": Target(TableFormat.DELTA),
+    "iceberg": Target(TableFormat.ICEBERG, "lake.onceonly"),
+    "iceberg in a database": Target(TableFormat.ICEBERG, "database.onceonly"),
+}
 LEDGER = "delivery_ledger"
 
 
@@ -104,20 +110,19 @@ def expected(
     return contents(spark, two_days.reconcile(lake, Target()))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("to", TARGETS.values(), ids=TARGETS.keys())
 def test_every_table_is_read_in_the_version_of_its_run(
     spark: SparkSession,
     two_days: TwoDays,
     expected: dict[str, list[str]],
     tmp_path: Path,
-    kind: TableFormat,
+    to: Target,
 ):
     """By `jobs.table` and by the views, whatever has been written since; and as plain tables are.
 
     The second day is one more version, and the run of the first has its own still.
     """
-    lake, database = tmp_path / "lake", f"views_of_{kind}"
-    to = target(kind, "lake.onceonly" if kind is TableFormat.ICEBERG else None)
+    lake, database, kind = tmp_path / "lake", "views", to.table_format
     two_days.publish(lake, 1)
     first = two_days.reconcile(lake, to, database)
     before = contents(spark, first)
@@ -144,6 +149,29 @@ def test_every_table_is_read_in_the_version_of_its_run(
         assert [row["run"] for row in spark.table(f"{database}.run").collect()] == [second.id]
     finally:
         spark.sql(f"DROP DATABASE {database} CASCADE")
+
+
+@pytest.mark.parametrize(
+    ("catalog", "said"),
+    [
+        ("elsewhere.onceonly", r"configure it \(--conf spark\.sql\.catalog\.elsewhere="),
+        ("away.onceonly", "no namespace away.onceonly can be made: .*"),
+        ("lake.two words", "no namespace lake.two words can be made: .*PARSE_SYNTAX_ERROR"),
+    ],
+)
+def test_a_place_that_cannot_be_made_is_refused(
+    spark: SparkSession, two_days: TwoDays, tmp_path: Path, catalog: str, said: str
+):
+    """A catalog that nobody configured, one that does not answer, and what is no name."""
+    spark.conf.set("spark.sql.catalog.away", "org.apache.iceberg.spark.SparkCatalog")
+    spark.conf.set("spark.sql.catalog.away.type", "rest")
+    spark.conf.set("spark.sql.catalog.away.uri", f"http://127.0.0.1:{free_port()}")
+    lake = tmp_path / "lake"
+    two_days.publish(lake, 1)
+    with pytest.raises(LocalError, match=said) as refused:
+        two_days.reconcile(lake, Target(TableFormat.ICEBERG, catalog))
+    assert refused.value.name == "BadTarget"
+    assert not (lake / "runs").exists()
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from journals import healthy, publish
 
-from onceonly.lake import formats, jobs, runner
+from onceonly.lake import formats, jobs, runner, versions
 from onceonly.lake.formats import TableFormat
 from onceonly.message.errors import LocalError
 
@@ -41,7 +41,7 @@ def test_a_format_without_its_jars_is_refused_by_name(spark: SparkSession, tmp_p
 
 def test_plain_tables_need_nothing(spark: SparkSession, tmp_path: Path):
     """Parquet at the path, whatever was there before."""
-    runner.require(spark, TableFormat.PLAIN)
+    versions.require(spark, formats.Target())
     for count in (2, 3):
         assert (
             runner.write_table(spark.range(count), str(tmp_path / "t"), TableFormat.PLAIN) is None

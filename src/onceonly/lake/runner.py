@@ -7,16 +7,14 @@ Everything that it carries between storage and storage is made by the pure funct
 import os
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
-from py4j.protocol import Py4JJavaError
 from pyspark import SparkConf
-from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 from pyspark.sql.types import BooleanType, DateType, LongType, StringType, StructField, StructType
@@ -519,19 +517,6 @@ def write_by(frame: DataFrame, path: str, column: str) -> None:
     writer.options(**_UNMARKED, **unchecked(path)).parquet(path)
 
 
-def require(spark: SparkSession, wanted: TableFormat) -> None:
-    """Raises `LocalError` (NoTableFormat) where Spark lacks what the format is written with."""
-    if wanted is TableFormat.PLAIN:
-        return
-    try:
-        spark.read.format(wanted).load("nowhere")
-    except (PySparkException, Py4JJavaError) as error:
-        # Anything else is about the place, where there is nothing: then the format is there.
-        if "DATA_SOURCE_NOT_FOUND" in str(error):
-            text = f"Spark has no jars for {wanted}: name them (--conf spark.jars.packages=…)"
-            raise LocalError("NoTableFormat", text) from error
-
-
 def write_table(
     frame: DataFrame, place: str, wanted: TableFormat, days: Days | None = None
 ) -> int | None:
@@ -570,8 +555,13 @@ def table(spark: SparkSession, run: runs.LakeRun, name: str) -> DataFrame:
     found = run.table(name)
     if found.table_format is not TableFormat.PLAIN:
         return spark.sql(relation(run, found))
-    declared = ", ".join(f"{quoted(column)} {kind}" for column, kind in found.columns)
-    return spark.read.schema(declared).parquet(*map(storage.literal, run.paths(name)))
+    return declared(spark, found, run.paths(name))
+
+
+def declared(spark: SparkSession, written: runs.Written, paths: Iterable[str]) -> DataFrame:
+    """What is in the folders of a plain table or of a partial, by the columns that it has."""
+    columns = ", ".join(f"{quoted(column)} {kind}" for column, kind in written.columns)
+    return spark.read.schema(columns).parquet(*map(storage.literal, paths))
 
 
 def quoted(name: str) -> str:

@@ -20,7 +20,7 @@ from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's wo
 from pyspark.sql.types import DateType
 
 from onceonly.lake import storage
-from onceonly.lake.formats import TableFormat
+from onceonly.lake.formats import TableFormat, Target
 from onceonly.message.errors import LocalError
 
 DAY: Final = "day"
@@ -35,6 +35,41 @@ _LINKAGE: Final = re.compile(
     r"java\.lang\.(?:NoSuchMethod|NoSuchField|IncompatibleClassChange|AbstractMethod|NoClassDefFound)"
     r"Error[^\n]*"
 )
+
+
+def require(spark: SparkSession, target: Target) -> None:
+    """Make sure that tables can go there, before anything is computed for them.
+
+    Makes the namespace where the catalog has none of that name. Raises `LocalError` NoTableFormat
+    where Spark lacks what the format is written with, BadTarget where it knows no such catalog, or
+    the catalog does not answer or has no place for it.
+    """
+    wanted, catalog = target.table_format, target.catalog
+    if wanted is TableFormat.PLAIN:
+        return
+    try:
+        spark.read.format(wanted).load("nowhere")
+    except (PySparkException, Py4JJavaError) as error:
+        # Anything else is about the place, where there is nothing: then the format is there.
+        if "DATA_SOURCE_NOT_FOUND" in str(error):
+            text = f"Spark has no jars for {wanted}: name them (--conf spark.jars.packages=…)"
+            raise LocalError("NoTableFormat", text) from error
+    if catalog is not None:
+        _make_namespace(spark, catalog)
+
+
+def _make_namespace(spark: SparkSession, catalog: str) -> None:
+    name, dot, _ = catalog.partition(".")
+    setting = f"spark.sql.catalog.{name.strip('`')}"
+    if dot and spark.conf.get(setting, None) is None:
+        text = f"Spark knows no catalog {name!r}: configure it (--conf {setting}=…)"
+        raise LocalError("BadTarget", text)
+    try:
+        with _of_this_spark(spark, TableFormat.ICEBERG):
+            spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {catalog}")
+    except (PySparkException, Py4JJavaError) as error:
+        said = next((line for line in str(error).splitlines() if line.strip()), repr(error))
+        raise LocalError("BadTarget", f"no namespace {catalog} can be made: {said}") from error
 
 
 def write(frame: DataFrame, place: str, wanted: TableFormat, days: Days | None = None) -> int:

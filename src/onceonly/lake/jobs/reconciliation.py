@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from pyspark.sql import DataFrame, SparkSession
 
-from onceonly.lake import activity, catalogue, lease, runner, runs, storage
+from onceonly.lake import activity, catalogue, lease, runner, runs, storage, versions
 from onceonly.lake.catalogue import NAMES, Evidence
 from onceonly.lake.formats import TableFormat, Target
 from onceonly.lake.jobs import keeping, ownership, prerequisites, registration
@@ -123,9 +123,9 @@ def reconcile(  # noqa: PLR0913 - because each is one choice of its caller's
 
     Raises before anything is written, and all that needs no Spark before that starts: `LocalError`
     NoLake, NothingIngested, NotMicroseconds, UnknownTable, NoRun, LakeBusy; BadTarget for an `out`
-    beside a catalog, or a `register` without a run; NotEmpty where others' files or views would be
-    replaced; `OSError` for a place that cannot be written; `LocalError` NoJava, NoTableFormat, and
-    EvidenceGone where rows of the `evidence` are not there any more.
+    beside a catalog, a catalog that Spark does not know, or a `register` without a run; NotEmpty
+    where others' files or views would be replaced; `OSError` for a place that cannot be written;
+    `LocalError` NoJava, NoTableFormat, and EvidenceGone where rows of the `evidence` are gone.
     """
     lakes = directories(lake)
     wanted = [name for name in (NAMES if tables is None else tables) if name != LEDGER]
@@ -143,9 +143,9 @@ def reconcile(  # noqa: PLR0913 - because each is one choice of its caller's
         prerequisites.require_file(report_to)
     with nullcontext() if is_alone else lease.tabling(lakes[0]):
         spark = start(lake, master, has_catalog=register is not None)
-        runner.require(spark, target.table_format)
         if register is not None:
             registration.require_ours(spark, register)
+        versions.require(spark, target)
         case = open_case(spark, lakes, as_of, rules, former)._replace(terms=terms, sla=sla)
         pending, home = prerequisites.not_ingested(lakes), storage.lake_url(lakes[0])
         told = case.evidence()
