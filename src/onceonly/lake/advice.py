@@ -58,6 +58,7 @@ from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's wo
 from onceonly.lake import marks
 from onceonly.lake.expressions import US_PER_S, is_event, is_inbound, is_outbound, is_passing
 from onceonly.lake.marks import ever
+from onceonly.lake.quantiles import quantiles, ranked
 from onceonly.message.event import Event
 
 AGREEMENT: Final = ("agreement_id", "from_party", "to_party")
@@ -65,10 +66,11 @@ AGREEMENT: Final = ("agreement_id", "from_party", "to_party")
 
 BINS_PER_OCTAVE: Final = 100
 """So round trips are known to 0.7 per cent."""
-RECOVERED: Final = 0.99
-"""Share of the recoveries (answered after a resend) that proposals leave time for."""
-QUEUED: Final = 0.999
-"""Share of the messages whose wait for the first transmission must fit into TimeToLive."""
+RECOVERED: Final = 990
+"""How many of a thousand recoveries (answered after a resend) proposals leave time for."""
+QUEUED: Final = 999
+"""Of how many of a thousand messages the wait for the first transmission must fit into TimeToLive.
+"""
 RETRIES_MAX: Final = 12
 """Most retries that are ever proposed: beyond them an operator should know."""
 MESSAGES_LEAST: Final = 30
@@ -185,7 +187,8 @@ def measured(messages: DataFrame) -> DataFrame:
     `false_share` is null without the receiver's journal.
     """
     facts = messages.select(*AGREEMENT, "message_id", *_facts())
-    totals = facts.groupBy(*AGREEMENT).agg(
+    timed = ranked(ranked(facts, "recovery_us", *AGREEMENT), "queued_us", *AGREEMENT)
+    totals = timed.groupBy(*AGREEMENT).agg(
         F.count("*").alias("messages"),
         F.sum("transmissions").alias("transmissions"),
         (F.sum("answers") / F.sum("transmissions")).alias("answered_all"),
@@ -199,10 +202,12 @@ def measured(messages: DataFrame) -> DataFrame:
             "transmission_us"
         ),
         F.sum(F.col("transmissions") - F.lit(1)).alias("resends"),
-        F.avg("failed").alias("failed_share"),
-        F.when(F.sum("copies") > F.lit(0), F.avg("false_verdict")).alias("false_share"),
-        F.percentile_approx("recovery_us", F.lit(RECOVERED), 10_000).alias("recovery_us"),
-        F.percentile_approx("queued_us", F.lit(QUEUED), 10_000).alias("queued_us"),
+        (F.sum("failed") / F.count("failed")).alias("failed_share"),
+        F.when(F.sum("copies") > F.lit(0), F.sum("false_verdict") / F.count("false_verdict")).alias(
+            "false_share"
+        ),
+        *quantiles("recovery_us", {"recovery_us": RECOVERED}),
+        *quantiles("queued_us", {"queued_us": QUEUED}),
         F.max("repeat_us").alias("repeat_us"),
         F.max("round_trip_us").alias("round_trip_max_us"),
     )

@@ -6,6 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.lake.expressions import one_if
+from onceonly.lake.quantiles import mean
 from onceonly.lake.reports.columns import of
 from onceonly.lake.tables.definition import (
     Definition,
@@ -66,7 +67,7 @@ def table(runs: DataFrame) -> DataFrame:
             time(up).alias("up_us"),
             time(down).alias("down_us"),
             F.when(outages > 0, (time(up) / outages).cast("bigint")).alias("mtbf_us"),
-            F.avg(F.when(is_over, F.col("length_us"))).cast("bigint").alias("mttr_us"),
+            mean(F.when(is_over, F.col("length_us"))).alias("mttr_us"),
             F.max(F.when(down, F.col("length_us"))).alias("longest_outage_us"),
             F.max_by(down, "run").alias("is_down"),
         )

@@ -6,7 +6,8 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.lake.expressions import bin_start
-from onceonly.lake.reports.columns import acknowledged, quantiles
+from onceonly.lake.quantiles import quantiles, ranked
+from onceonly.lake.reports.columns import acknowledged
 from onceonly.lake.reports.reconciliation import PAIR
 from onceonly.lake.tables.definition import (
     PAIR_COLUMNS,
@@ -73,21 +74,22 @@ def table(judged: DataFrame, *, width_us: int, accuracy_us: int) -> DataFrame:
     change = F.col("skew_us") - F.lag("skew_us").over(pair)
     passed = F.col("bin") - F.lag("bin").over(pair)
     accuracy = F.lit(accuracy_us)
+    bounds = bounded.withColumns(
+        {
+            "bin": bin_start(F.col("first_sent_at"), width_us),
+            "upper": after,
+            "lower": until,
+            "middle": F.floor((after + until) / 2),
+        }
+    )
     return (
-        bounded.withColumns(
-            {
-                "bin": bin_start(F.col("first_sent_at"), width_us),
-                "upper": after,
-                "lower": until,
-                "middle": F.floor((after + until) / 2),
-            }
-        )
+        ranked(bounds, "middle", "bin", *PAIR)
         .groupBy("bin", *PAIR)
         .agg(
             F.count("*").alias("messages"),
             F.max("lower").alias("lower_us"),
             F.min("upper").alias("upper_us"),
-            *quantiles(F.col("middle"), {"median_us": 0.5}),
+            *quantiles("middle", {"median_us": 500}),
         )
         .withColumn("skew_us", F.floor((F.col("lower_us") + F.col("upper_us")) / 2))
         .withColumns(

@@ -13,9 +13,6 @@ from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's wo
 from onceonly.lake.expressions import US_PER_S, is_true
 from onceonly.lake.verdicts import is_taken_up, stands_settled
 
-ACCURACY: Final = 10_000
-"""Of approximate quantiles: right to one part in this many of the rows."""
-
 _HOUR_US: Final = 3_600 * US_PER_S
 _DAY_US: Final = 24 * _HOUR_US
 AGE_CLASSES: Final = (
@@ -28,8 +25,6 @@ AGE_CLASSES: Final = (
 OLDEST: Final = "over 30 d"
 AGES: Final = (*[word for _, word in AGE_CLASSES], OLDEST)
 """The age classes in words, the youngest first."""
-
-QUANTILES: Final = {"p50_us": 0.5, "p90_us": 0.9, "p95_us": 0.95, "p99_us": 0.99}
 
 
 def acknowledged() -> Column:
@@ -97,13 +92,6 @@ def turnaround() -> Column:
     """From the first transmission to the acknowledgement; null where the clock was set back."""
     took = acknowledged() - F.col("first_sent_at")
     return F.when(took >= F.lit(0), took)
-
-
-def quantiles(column: Column, named: Mapping[str, float]) -> list[Column]:
-    """Approximate quantiles of a whole number, by name."""
-    # All of them at once: Spark makes one summary of the numbers then, and one for each otherwise.
-    every = F.percentile_approx(column, list(named.values()), ACCURACY)
-    return [F.get(every, place).alias(name) for place, name in enumerate(named)]
 
 
 def of(part: Column, whole: Column) -> Column:

@@ -6,7 +6,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.lake.expressions import is_true
-from onceonly.lake.reports.columns import is_there, quantiles, utc_day
+from onceonly.lake.quantiles import quantiles, ranked
+from onceonly.lake.reports.columns import is_there, utc_day
 from onceonly.lake.reports.reconciliation import PAIR
 from onceonly.lake.tables.definition import (
     PAIR_COLUMNS,
@@ -84,17 +85,20 @@ def causes(judged: DataFrame) -> DataFrame:
 def table(judged: DataFrame) -> DataFrame:
     """The duplicates per pair and day."""
     delay = F.col("first_repeat_at") - F.col("stored_at")
-    return (
-        causes(judged.where(is_there("stored_at")))
-        .withColumns({"day": utc_day(F.col("stored_at")), "delay_us": F.when(delay >= 0, delay)})
-        .groupBy("day", *PAIR)
+    stored = causes(judged.where(is_there("stored_at"))).withColumns(
+        {"day": utc_day(F.col("stored_at")), "delay_us": F.when(delay >= 0, delay)}
+    )
+    by = ("day", *PAIR)
+    totals = (
+        ranked(stored, "delay_us", *by)
+        .groupBy(*by)
         .agg(
             F.count("*").alias("stored"),
             F.sum("repeats").alias("repeats"),
             (F.sum("repeats") * 1000 / F.count("*")).alias("per_thousand"),
             *[F.sum(name).alias(name) for name in CAUSES.values()],
             F.sum("collisions").alias("collisions"),
-            *quantiles(F.col("delay_us"), {"first_p50_us": 0.5, "first_p95_us": 0.95}),
+            *quantiles("delay_us", {"first_p50_us": 500, "first_p95_us": 950}),
         )
-        .select(*DEFINITION.names)
     )
+    return totals.select(*DEFINITION.names)

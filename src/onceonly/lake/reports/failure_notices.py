@@ -6,7 +6,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.lake.expressions import any_of, one_if
-from onceonly.lake.reports.columns import is_there, quantiles, utc_day
+from onceonly.lake.quantiles import quantiles, ranked
+from onceonly.lake.reports.columns import is_there, utc_day
 from onceonly.lake.reports.reconciliation import PAIR
 from onceonly.lake.tables.definition import (
     PAIR_COLUMNS,
@@ -49,11 +50,11 @@ def table(judged: DataFrame) -> DataFrame:
     is_failure = is_promised() & (is_final | is_there("exhausted_at"))
     notices = [F.col(name) > 0 for name in ("notices_error", "notices_warning", "notices_late")]
     took = F.col("notified_at") - F.col("submitted_at")
+    told = judged.where(is_there("submitted_at") & (is_failure | any_of(*notices))).withColumns(
+        {"day": utc_day(F.col("submitted_at")), "took_us": F.when(took >= F.lit(0), took)}
+    )
     return (
-        judged.where(is_there("submitted_at") & (is_failure | any_of(*notices)))
-        .withColumns(
-            {"day": utc_day(F.col("submitted_at")), "took_us": F.when(took >= F.lit(0), took)}
-        )
+        ranked(told, "took_us", "day", *PAIR)
         .groupBy("day", *PAIR)
         .agg(
             F.sum(one_if(is_failure)).alias("failures"),
@@ -62,7 +63,7 @@ def table(judged: DataFrame) -> DataFrame:
             F.sum("notices_error").alias("notices_error"),
             F.sum("notices_warning").alias("notices_warning"),
             F.sum("notices_late").alias("notices_late"),
-            *quantiles(F.col("took_us"), {"p50_us": 0.5, "p95_us": 0.95}),
+            *quantiles("took_us", {"p50_us": 500, "p95_us": 950}),
             F.max("took_us").alias("worst_us"),
         )
         .select(*DEFINITION.names)

@@ -13,7 +13,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.lake.expressions import is_overdue, is_true, one_if
-from onceonly.lake.reports.columns import acknowledged, quantiles
+from onceonly.lake.quantiles import mean, quantiles, ranked
+from onceonly.lake.reports.columns import acknowledged
 from onceonly.lake.reports.reconciliation import PAIR
 from onceonly.lake.schemas import KEY
 from onceonly.lake.tables import hops
@@ -84,19 +85,23 @@ def table(ways: DataFrame, *, as_of: int, grace_us: int) -> DataFrame:
     """
     is_lost = F.col("is_owed") & ~F.col("is_left")
     is_lost &= is_overdue(F.col("entered_at"), grace_us, as_of)
-    return (
-        ways.select(*PAIR, F.inline(F.concat(_at_the_ends(), _on_the_way(), _legs())))
-        .where("entered_at IS NOT NULL")
-        .groupBy(*PAIR, "step", "stage", "place", "hop")
+    stages = F.inline(F.concat(_at_the_ends(), _on_the_way(), _legs()))
+    entered = ways.select(*PAIR, stages).where("entered_at IS NOT NULL")
+    entered = entered.withColumn("is_lost", is_true(is_lost))
+    # The number first: where it differs, no text is compared.
+    by = ("step", *PAIR, "stage", "place", "hop")
+    totals = (
+        ranked(entered, "took_us", *by)
+        .groupBy(*by)
         .agg(
             F.count("*").alias("entered"),
             F.sum(one_if(F.col("is_left"))).alias("left"),
-            F.sum(one_if(is_lost)).alias("lost"),
-            *quantiles(F.col("took_us"), {"p50_us": 0.5, "p95_us": 0.95}),
-            F.avg("took_us").cast("bigint").alias("mean_us"),
+            F.sum(one_if(F.col("is_lost"))).alias("lost"),
+            *quantiles("took_us", {"p50_us": 500, "p95_us": 950}),
+            mean(F.col("took_us")).alias("mean_us"),
         )
-        .select(*DEFINITION.names)
     )
+    return totals.select(*DEFINITION.names)
 
 
 def _chains(journal: DataFrame) -> DataFrame:

@@ -6,12 +6,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.lake.expressions import US_PER_S, one_if
+from onceonly.lake.quantiles import mean, quantiles, ranked
 from onceonly.lake.reports.columns import (
     acknowledged,
     is_final,
     is_there,
     of,
-    quantiles,
     stands_acknowledged,
     utc_day,
 )
@@ -82,23 +82,31 @@ def table(judged: DataFrame, *, as_of: int, target: SlaTarget) -> DataFrame:
     is_missed = ~is_met & ~is_taken_back & is_over
     rows = judged.where(is_promised() & is_there("submitted_at"))
     months = F.trunc(utc_day(F.col("submitted_at")), "month")
-    met, missed = F.sum(one_if(is_met)), F.sum(one_if(is_missed))
-    return (
-        rows.withColumns({"month": months, "took_us": F.when(took >= 0, took)})
-        .groupBy("month", *PAIR, "agreement_id")
+    fates = {
+        "is_met": is_met,
+        "is_missed": is_missed,
+        "is_pending": ~is_met & ~is_taken_back & ~is_over,
+        "is_excused": is_taken_back,
+    }
+    timed = rows.withColumns({"month": months, "took_us": F.when(took >= 0, took), **fates})
+    met, missed, pending, excused = (F.sum(one_if(F.col(name))) for name in fates)
+    by = ("month", *PAIR, "agreement_id")
+    totals = (
+        ranked(timed, "took_us", *by)
+        .groupBy(*by)
         .agg(
             F.count("*").alias("messages"),
             F.lit(target.within_us).cast("bigint").alias("target_us"),
             F.lit(target.share).alias("target_share"),
             met.alias("met"),
             missed.alias("missed"),
-            F.sum(one_if(~is_met & ~is_taken_back & ~is_over)).alias("pending"),
-            F.sum(one_if(is_taken_back)).alias("excused"),
+            pending.alias("pending"),
+            excused.alias("excused"),
             of(met, met + missed).alias("met_share"),
-            F.avg("took_us").cast("bigint").alias("mean_us"),
-            *quantiles(F.col("took_us"), {"p95_us": 0.95}),
+            mean(F.col("took_us")).alias("mean_us"),
+            *quantiles("took_us", {"p95_us": 950}),
             F.max("took_us").alias("worst_us"),
         )
-        .withColumn("is_kept", F.col("met_share") >= F.col("target_share"))
-        .select(*DEFINITION.names)
     )
+    kept = totals.withColumn("is_kept", F.col("met_share") >= F.col("target_share"))
+    return kept.select(*DEFINITION.names)

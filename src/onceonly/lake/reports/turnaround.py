@@ -6,14 +6,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.lake.expressions import never, one_if
+from onceonly.lake.quantiles import curve, quantiles, ranked
 from onceonly.lake.reports.columns import (
-    ACCURACY,
-    QUANTILES,
     acknowledged,
     is_acknowledged,
     is_there,
     of,
-    quantiles,
     turnaround,
 )
 from onceonly.lake.reports.reconciliation import PAIR
@@ -69,34 +67,35 @@ DEFINITION: Final = Definition(
 )
 
 
-CURVE_POINTS: Final = 100
-"""Steps of the distribution curve: one per cent each."""
+_QUANTILES: Final = {"p50_us": 500, "p90_us": 900, "p95_us": 950, "p99_us": 990}
 
 
 def table(judged: DataFrame, *, as_of: int, timeout_us: int | None = None) -> DataFrame:
     """The quantiles per pair at `as_of` (µs UTC), and the share over `timeout_us` where given."""
     since_last = F.col("acked_us") - F.col("last_sent_at")
-    points = [step / CURVE_POINTS for step in range(CURVE_POINTS + 1)]
-    sent = judged.where(is_promised() & is_there("first_sent_at")).withColumns(
-        {"acked_us": acknowledged(), "took_us": turnaround()}
+    sent = (
+        judged.where(is_promised() & is_there("first_sent_at"))
+        .withColumns({"acked_us": acknowledged(), "took_us": turnaround()})
+        .withColumn("since_last_us", F.when(since_last >= 0, since_last))
     )
-    # The quantiles are points of the curve, and so of one summary of the numbers.
-    curve = F.percentile_approx("took_us", points, ACCURACY)
     late, decided = _over(as_of, timeout_us)
+    told = {"is_acknowledged": is_acknowledged(), "is_late": late, "is_decided": decided}
+    timed = ranked(sent.withColumns(told), "took_us", *PAIR)
+    timed = ranked(timed, "since_last_us", *PAIR)
     return (
-        sent.groupBy(*PAIR)
+        timed.groupBy(*PAIR)
         .agg(
             F.count("*").alias("messages"),
-            F.sum(one_if(is_acknowledged())).alias("acknowledged"),
-            F.sum(one_if(is_acknowledged() & ~is_there("took_us"))).alias("untimed"),
-            *[F.get(curve, points.index(share)).alias(n) for n, share in QUANTILES.items()],
+            F.sum(one_if(F.col("is_acknowledged"))).alias("acknowledged"),
+            F.sum(one_if(F.col("is_acknowledged") & ~is_there("took_us"))).alias("untimed"),
+            *quantiles("took_us", _QUANTILES),
             F.max("took_us").alias("worst_us"),
-            *quantiles(
-                F.when(since_last >= 0, since_last), {"last_p50_us": 0.5, "last_p95_us": 0.95}
-            ),
+            *quantiles("since_last_us", {"last_p50_us": 500, "last_p95_us": 950}),
             F.lit(timeout_us).cast("bigint").alias("timeout_us"),
-            of(F.sum(one_if(late)), F.sum(one_if(decided))).alias("over_timeout_share"),
-            curve.alias("curve_us"),
+            of(F.sum(one_if(F.col("is_late"))), F.sum(one_if(F.col("is_decided")))).alias(
+                "over_timeout_share"
+            ),
+            curve("took_us").alias("curve_us"),
         )
         .select(*DEFINITION.names)
     )

@@ -6,7 +6,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.lake.expressions import US_PER_S
-from onceonly.lake.reports.columns import quantiles, turnaround
+from onceonly.lake.quantiles import quantiles, ranked
+from onceonly.lake.reports.columns import turnaround
 from onceonly.lake.reports.reconciliation import PAIR
 from onceonly.lake.tables.definition import (
     PAIR_COLUMNS,
@@ -41,7 +42,7 @@ def table(judged: DataFrame) -> DataFrame:
     """The hours of the week in which something that is acknowledged was sent, UTC."""
     hours = F.floor(F.col("first_sent_at") / _HOUR_US)
     days = F.floor(hours / 24)
-    return (
+    timed = (
         judged.withColumn("took_us", turnaround())
         .where(F.col("took_us").isNotNull())
         .withColumns(
@@ -50,9 +51,10 @@ def table(judged: DataFrame) -> DataFrame:
                 "hour": F.pmod(hours, F.lit(24)).cast("bigint"),
             }
         )
-        .groupBy(*PAIR, "weekday", "hour")
-        .agg(
-            F.count("*").alias("messages"),
-            *quantiles(F.col("took_us"), {"p50_us": 0.5, "p95_us": 0.95}),
-        )
+    )
+    by = (*PAIR, "weekday", "hour")
+    return (
+        ranked(timed, "took_us", *by)
+        .groupBy(*by)
+        .agg(F.count("*").alias("messages"), *quantiles("took_us", {"p50_us": 500, "p95_us": 950}))
     )

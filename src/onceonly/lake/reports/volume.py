@@ -6,7 +6,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.lake.expressions import bin_start, one_if
-from onceonly.lake.reports.columns import is_there, quantiles
+from onceonly.lake.quantiles import quantiles, ranked
+from onceonly.lake.reports.columns import is_there
 from onceonly.lake.reports.reconciliation import PAIR
 from onceonly.lake.tables.definition import (
     PAIR_COLUMNS,
@@ -42,16 +43,20 @@ def table(judged: DataFrame, *, width_us: int) -> DataFrame:
     is_stored = ~is_there("submitted_at")
     size_bytes = F.when(is_stored, F.col("stored_bytes")).otherwise(F.col("sent_bytes"))
     at = F.coalesce("submitted_at", "stored_at")
-    return (
+    exchanged = (
         judged.withColumns({"at": at, "size_bytes": size_bytes})
         .where(is_there("at"))
         .withColumn("bin_at", F.timestamp_micros(bin_start(F.col("at"), width_us)))
-        .groupBy("bin_at", *PAIR, "service", "action")
+    )
+    by = ("bin_at", *PAIR, "service", "action")
+    return (
+        ranked(exchanged, "size_bytes", *by)
+        .groupBy(*by)
         .agg(
             F.count("*").alias("messages"),
             F.sum(one_if(is_stored)).alias("received_only"),
             F.sum(F.coalesce("size_bytes", F.lit(0))).alias("payload_bytes"),
-            *quantiles(F.col("size_bytes"), {"p50_bytes": 0.5, "p95_bytes": 0.95}),
+            *quantiles("size_bytes", {"p50_bytes": 500, "p95_bytes": 950}),
             F.max("size_bytes").alias("largest_bytes"),
         )
     )
