@@ -18,8 +18,10 @@ from journals import DAWN, MUCH_LATER, Ledger, Passage, publish, two_parties
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 from test_gold import DAY, exchanges
 
-from onceonly.lake import catalogue, jobs, storage, stretches
-from onceonly.lake.gold import refreshing
+from onceonly.lake import catalogue, jobs, runner, storage, stretches
+from onceonly.lake.gold import days as gold
+from onceonly.lake.gold import placing, refreshing
+from onceonly.lake.jobs import keeping
 from onceonly.lake.jobs.case import open_case
 from onceonly.lake.jobs.findings import rows_on_differences
 from onceonly.lake.reports import differences
@@ -81,6 +83,16 @@ def tell_odd_things(there: Exchange, passage: Passage) -> None:
         there.out(Event.TRANSMITTED, f"crossing-{day}@example", attempt=1, outcome="unknown")
     for at in (0, DAWN + 50 * 365 * DAY):
         there.sender.write(Event.PONG_RECEIVED, at, direction=Direction.OUT)
+
+
+def test_tables_are_written_one_by_one_where_many_messages_are_astray(tmp_path: Path):
+    """Each sends them to every task: two of them are more than a small heap has room for."""
+    kept = gold.KeptDays({}, {}, {}, [], [str(tmp_path)], {})
+    entries = tmp_path / "part-0.parquet"
+    entries.write_bytes(bytes(1 << 20))
+    assert keeping.at_once(kept) == keeping.at_once(None) == 2
+    entries.write_bytes(bytes(5 << 20))
+    assert keeping.at_once(kept) == 1
 
 
 @pytest.mark.spark
@@ -202,19 +214,40 @@ def test_a_table_by_day_without_rows_tells_its_columns(
 
 
 @pytest.mark.spark
-def test_a_large_index_is_not_sent_to_every_task(
+def test_a_row_is_of_the_day_of_its_message(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    """The rows of a day are the same ones then."""
+    """As the index tells it, whether those astray are sent to every task or are too many for it.
+
+    Some have rows of a later day than the one they are kept under, some of an earlier one.
+    """
     there, _ = exchanges(5)
-    publish(tmp_path, there.sender)
-    jobs.ingest(str(tmp_path))
-    case = open_case(spark, [str(tmp_path)], MUCH_LATER, Policy())
-    assert case.kept is not None
-    little = fingerprint(refreshing.rows(case.journal, case.kept, case.kept.rows))
-    monkeypatch.setattr(refreshing, "INDEX_EVERYWHERE_BYTES", 0)
-    rows = refreshing.rows(case.journal, case.kept, case.kept.rows)
-    assert fingerprint(rows) == little == (len(there.sender.records), little[1])
+    tell_odd_things(there, Passage(there, Ledger(BETWEEN)))
+    there.submit("overnight@example")
+    there.now += DAY
+    there.arrive("overnight@example")
+    there.ack("overnight@example")
+    half = len(there.sender.records) // 2
+    for ledger, first, last in (
+        (there.receiver, 1, None),
+        (there.sender, 1, half),
+        (there.sender, half + 1, None),
+    ):
+        publish(tmp_path, ledger, first=first, last=last)
+        jobs.ingest(str(tmp_path))
+        case = open_case(spark, [str(tmp_path)], None, Policy())
+    kept = case.kept
+    assert kept is not None
+    index = runner.folders_of(spark, placing.INDEX, kept.index_folders)
+    astray = runner.folders_of(spark, placing.INDEX, kept.astray_folders).distinct()
+    assert 0 < astray.count() < index.count() / 2
+    told = case.journal.withColumn(placing.HASH, placing.row_hash())
+    told = told.join(index, placing.HASH, "left").drop(placing.HASH)
+    own = placing.day_of_row(F.col("at"))
+    wanted = fingerprint(told.withColumn(gold.BY_DAY, F.coalesce(gold.BY_DAY, own)))
+    assert fingerprint(refreshing.rows(case.journal, kept, kept.rows)) == wanted
+    monkeypatch.setattr(refreshing, "ASTRAY_EVERYWHERE_BYTES", 0)
+    assert fingerprint(refreshing.rows(case.journal, kept, kept.rows)) == wanted
 
 
 def test_files_are_moved_up_and_linked_by_their_beginnings(tmp_path: Path):

@@ -6,7 +6,8 @@ of before or those of after, never a mixture. Knows names, and starts nothing.
 A life stays under the UTC day under which it was first published, whatever earlier or later rows of
 it come; so a day is written again only if some row of one of its messages came. The index tells the
 day of a message by a hash of its key. Keys with one hash stay under one day, so that it need not
-tell them apart.
+tell them apart. Most messages have all their rows on that one day; of the astray ones, which have
+rows of other days too, there is a list, so that the day of a row is known without the index.
 """
 
 import json
@@ -21,8 +22,9 @@ from onceonly.lake.storage import lake_url
 from onceonly.lake.verdicts import Policy
 
 FOLDER: Final = "gold"
-LIVES, SUMS, INDEX, TERMS, STAGING = "lives", "sums", "index", "terms", "staging"
-_VERSION: Final = 1
+LIVES, SUMS, STAGING = "lives", "sums", "staging"
+INDEX, ASTRAY, TERMS = "index", "astray", "terms"
+_VERSION: Final = 2
 _FILE: Final = "gold.json"
 
 BY_DAY: Final = "published_on"
@@ -80,6 +82,8 @@ class KeptDays(NamedTuple):
     """The folder of what is counted of the lives of each day, among others."""
     rows: Mapping[str, RowsOfDay]
     index_folders: Sequence[str]
+    astray_folders: Sequence[str]
+    """Of the entries of the index of which some row is of another day."""
     stretches: Mapping[str, Sequence[Stretches]]
     """By the party of the rows: its journal in stretches, which have nothing to do with days."""
 
@@ -107,6 +111,8 @@ class Gold:
     stretches: Mapping[str, Sequence[Stretches]] = field(default_factory=dict)
     """By the party of the rows."""
     index: tuple[str, ...] = ()
+    astray: tuple[str, ...] = ()
+    """Folders of the entries of the index of which some row is of another day."""
     terms: tuple[str, ...] = ()
     """Folders of what the numbers of terms stand for (`model.terms`)."""
     policy: Policy = field(default_factory=Policy)
@@ -123,11 +129,8 @@ class Gold:
     def with_days(self, days: Mapping[str, Day], now: int) -> "Gold":
         """With these days in the place of those before; their folders retire."""
         gone = [self.days[name].folder for name in days if name in self.days]
-        return replace(
-            self,
-            days=dict(sorted({**self.days, **days}.items())),
-            retired=(*self.retired, *(Retired(one, now) for one in gone)),
-        )
+        now_kept = dict(sorted({**self.days, **days}.items()))
+        return replace(self._retiring(gone, now), days=now_kept)
 
     def with_rows(self, spans: Mapping[str, tuple[int, int]], mark: str) -> "Gold":
         """With more rows of these days, from the first instant to the last."""
@@ -139,20 +142,35 @@ class Gold:
 
     def with_index(self, folder: str, instead_of: Sequence[str], now: int) -> "Gold":
         """With one more folder of the index; those that it replaces retire."""
-        kept = tuple(one for one in self.index if one not in instead_of)
-        gone = tuple(Retired(one, now) for one in instead_of)
-        return replace(self, index=(*kept, folder), retired=(*self.retired, *gone))
+        kept = _others(self.index, instead_of)
+        return replace(self._retiring(instead_of, now), index=(*kept, folder))
+
+    def with_astray(self, folder: str, instead_of: Sequence[str], now: int) -> "Gold":
+        """With one more folder of those astray; those that it replaces retire."""
+        kept = _others(self.astray, instead_of)
+        return replace(self._retiring(instead_of, now), astray=(*kept, folder))
 
     def with_terms(self, folder: str, instead_of: Sequence[str], now: int) -> "Gold":
         """With one more folder of terms; those that it replaces retire."""
-        kept = tuple(one for one in self.terms if one not in instead_of)
-        gone = tuple(Retired(one, now) for one in instead_of)
-        return replace(self, terms=(*kept, folder), retired=(*self.retired, *gone))
+        kept = _others(self.terms, instead_of)
+        return replace(self._retiring(instead_of, now), terms=(*kept, folder))
 
     def all_retired(self, now: int) -> "Gold":
         """Nothing but what readers may still hold."""
-        gone = (Retired(one, now) for one in (*self.folders, *self.index, *self.terms))
-        return Gold(retired=(*self.retired, *gone))
+        return Gold(retired=self._retiring((*self.folders, *self.small), now).retired)
+
+    @property
+    def small(self) -> tuple[str, ...]:
+        """The folders that are not of a day."""
+        return (*self.index, *self.astray, *self.terms)
+
+    def _retiring(self, folders: Sequence[str], now: int) -> "Gold":
+        gone = (Retired(one, now) for one in folders)
+        return replace(self, retired=(*self.retired, *gone))
+
+
+def _others(folders: Sequence[str], than: Sequence[str]) -> tuple[str, ...]:
+    return tuple(one for one in folders if one not in than)
 
 
 def place(lakes: Sequence[str]) -> str:
@@ -193,6 +211,7 @@ def publish(where: str, gold: Gold) -> None:
         "rows": gold.rows,
         "stretches": gold.stretches,
         "index": gold.index,
+        "astray": gold.astray,
         "terms": gold.terms,
         "policy": gold.policy,
         "witnesses": gold.witnesses,
@@ -214,6 +233,7 @@ def _parsed(read: dict[str, Any]) -> Gold:
             for party, spans in read["stretches"].items()
         },
         index=tuple(read["index"]),
+        astray=tuple(read["astray"]),
         terms=tuple(read["terms"]),
         policy=Policy(*read["policy"]),
         witnesses=read["witnesses"],
@@ -232,10 +252,10 @@ def sweep(where: str, gold: Gold, before: int) -> Gold:
     for one in gone:
         storage.remove(f"{where}/{one.folder}")
     kept = replace(gold, retired=tuple(one for one in gold.retired if one.retired_at >= before))
-    named = [*kept.folders, *kept.index, *kept.terms, *(one.folder for one in kept.retired)]
+    named = [*kept.folders, *kept.small, *(one.folder for one in kept.retired)]
     in_use = {"/".join(one.split("/")[:2]) for one in named}
     in_use |= {one.replace(LIVES, SUMS, 1) for one in in_use if one.startswith(f"{LIVES}/")}
-    for product in (LIVES, SUMS, INDEX, TERMS, STAGING):
+    for product in (LIVES, SUMS, INDEX, ASTRAY, TERMS, STAGING):
         for entry in storage.entries(f"{where}/{product}"):
             name = f"{product}/{entry.name}"
             written_at = entry.modified_at or storage.newest(f"{where}/{name}")

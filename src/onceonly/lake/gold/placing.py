@@ -98,23 +98,30 @@ def day_of_row(at: Column) -> Column:
     return F.greatest(F.least(utc_day(at), F.lit(_LAST_DAY)), F.lit(_FIRST_DAY))
 
 
-def rows_of(journal: DataFrame, index: DataFrame, days: Mapping[str, RowsOfDay]) -> DataFrame:
+def is_astray() -> Column:
+    """Whether what has rows from `first_at` to `last_at` has some of another day than `BY_DAY`."""
+    ends = (day_of_row(F.col(end)) for end in ("first_at", "last_at"))
+    return reduce(or_, (end != F.col(BY_DAY) for end in ends))
+
+
+def rows_of(
+    journal: DataFrame, astray: DataFrame | None, days: Mapping[str, RowsOfDay]
+) -> DataFrame:
     """All journal rows of these days, each with its day (`BY_DAY`).
 
     A row is of the day of its message, so that what is asked of the rows of one message together
-    is asked of the rows of one day.
+    is asked of the rows of one day. `astray` has one entry of the index for each hash of which a
+    row `is_astray`, if there is one: all other rows are of the day of their instant.
     """
     wanted = [dt.date.fromisoformat(day) for day in days]
-    told = index.where(F.col(BY_DAY).isin(wanted)).withColumnRenamed(BY_DAY, "told")
-    own = F.when(F.col(HASH).isNull(), day_of_row(F.col("at")))
-    return (
-        journal.where(is_within(days.values()))
-        .withColumn(HASH, row_hash())
-        .join(told, HASH, "left")
-        .withColumn(BY_DAY, F.coalesce("told", own))
-        .where(F.col(BY_DAY).isin(wanted))
-        .drop(HASH, "told")
-    )
+    rows = journal.where(is_within(days.values()))
+    day = day_of_row(F.col("at"))
+    if astray is not None:
+        told = astray.withColumnRenamed(BY_DAY, "told")
+        rows = rows.withColumn(HASH, row_hash()).join(told, HASH, "left").drop(HASH)
+        day = F.coalesce("told", day)
+    placed = rows.withColumn(BY_DAY, day).where(F.col(BY_DAY).isin(wanted))
+    return placed.select(*journal.columns, BY_DAY)
 
 
 def is_within(spans: Collection[RowsOfDay]) -> Column:

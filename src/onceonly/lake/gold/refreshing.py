@@ -23,6 +23,7 @@ from onceonly.lake.compaction import KEEP_S
 from onceonly.lake.expressions import key_hash
 from onceonly.lake.gold import days, placing, stretching, sums
 from onceonly.lake.gold.days import (
+    ASTRAY,
     BY_DAY,
     INDEX,
     LIVES,
@@ -40,10 +41,10 @@ from onceonly.lake.stretches import STRETCH
 from onceonly.lake.verdicts import Policy
 
 FOLDERS_MAX: Final = 16
-"""More folders than these, of the index or of terms, are written as one."""
+"""More folders than these, of the index, of those astray or of terms, are written as one."""
 
-INDEX_EVERYWHERE_BYTES: Final = 48 << 20
-"""An index below this size, of some four million keys, is sent to every task as a whole."""
+ASTRAY_EVERYWHERE_BYTES: Final = 48 << 20
+"""Below this size, of some four million keys, those astray are sent to every task as a whole."""
 HASHES_EVERYWHERE: Final = 1_000_000
 """So many hashes are sent to every task, so that only their entries travel."""
 
@@ -130,6 +131,7 @@ def refresh(asked: Refresh) -> KeptDays:
         {name: f"{asked.where}/{day.sums}" for name, day in known.days.items()},
         known.rows,
         _paths(asked, known.index),
+        _paths(asked, known.astray),
         known.stretches,
     )
 
@@ -141,11 +143,18 @@ def lives(spark: SparkSession, folders: Collection[str]) -> DataFrame:
 
 def rows(journal: DataFrame, kept: KeptDays, wanted: Mapping[str, RowsOfDay]) -> DataFrame:
     """The journal rows of these days, with the day of each (`BY_DAY`)."""
-    index = runner.folders_of(journal.sparkSession, placing.INDEX, kept.index_folders)
-    if sum(map(storage.size, kept.index_folders)) <= INDEX_EVERYWHERE_BYTES:
+    if not kept.astray_folders:
+        return placing.rows_of(journal, None, wanted)
+    astray = runner.folders_of(journal.sparkSession, placing.INDEX, kept.astray_folders)
+    if astray_bytes(kept) <= ASTRAY_EVERYWHERE_BYTES:
         # Spark guesses that it is larger, and would sort all rows of the journal by the hash.
-        index = F.broadcast(index)
-    return placing.rows_of(journal, index, wanted)
+        return placing.rows_of(journal, F.broadcast(astray.coalesce(1).distinct()), wanted)
+    return placing.rows_of(journal, astray.distinct(), wanted)
+
+
+def astray_bytes(kept: KeptDays) -> int:
+    """The size of what says which messages have rows of several days, as it is stored."""
+    return sum(map(storage.size, kept.astray_folders))
 
 
 def rows_about(journal: DataFrame, kept: KeptDays, hashes: Collection[int]) -> DataFrame:
@@ -212,7 +221,7 @@ def _fold(asked: Refresh, known: Gold, stale: set[str], now: int) -> Gold:
         written = _read(asked.spark, asked.where, [folder])
         _write_index(asked, index := days.fresh(INDEX), _index_of(written))
         known = known.with_days(_days(asked, folder), now).with_index(index, (), now)
-        return _with_rows(asked, known, rows, _spans(written), now)
+        return _with_rows(asked, known, rows, written.withColumn(placing.HASH, key_hash()), now)
     staged = days.fresh(STAGING)
     at = f"{asked.where}/{staged}"
     runner.write(fresh.withColumn(placing.HASH, key_hash()), at)
@@ -220,43 +229,34 @@ def _fold(asked: Refresh, known: Gold, stale: set[str], now: int) -> Gold:
     told = _told(asked, known, new)
     places = placing.placed(new.select(placing.HASH, "first_at"), told, today).persist()
     touched = {str(row[BY_DAY]) for row in places.select(BY_DAY).distinct().collect()}
-    moved = new.join(places.select(placing.HASH, BY_DAY), placing.HASH).drop(placing.HASH)
-    spans = _spans(moved)
+    moved = new.join(places.select(placing.HASH, BY_DAY), placing.HASH)
     there = _old(asked, known, touched & known.days.keys())
-    merged = model.merge(there.unionByName(moved), F.min(BY_DAY).alias(BY_DAY))
+    both = there.unionByName(moved.drop(placing.HASH))
+    merged = model.merge(both, F.min(BY_DAY).alias(BY_DAY))
     rest = _old(asked, known, stale - touched)
     folder = _write(asked, known, merged.unionByName(rest))
     index = days.fresh(INDEX)
     _write_index(asked, index, places.where("is_new").select(placing.HASH, BY_DAY))
+    known = known.with_days(_days(asked, folder), now).with_index(index, (), now)
+    known = _with_rows(asked, known, rows, moved, now)
     places.unpersist()
     storage.remove(at)
-    known = known.with_days(_days(asked, folder), now).with_index(index, (), now)
-    known = _with_rows(asked, known, rows, spans, now)
-    return _with_short_index(asked, known, now)
+    return _with_few_folders(asked, known, now)
 
 
-Spans = dict[str, tuple[int, int]]
-"""By day, the first instant and the last one of some rows, microseconds UTC."""
+def _with_rows(asked: Refresh, known: Gold, rows: DataFrame, lives: DataFrame, now: int) -> Gold:
+    """With the days of new rows: those that `lives` are folded from, and those that no life has.
 
-
-def _spans(placed: DataFrame) -> Spans:
-    """Of `BY_DAY`, `first_at` and `last_at`."""
-    ends = placed.groupBy(BY_DAY).agg(
-        F.min("first_at").alias("first"), F.max("last_at").alias("last")
-    )
-    return {str(row[BY_DAY]): (row["first"], row["last"]) for row in ends.collect()}
-
-
-def _with_rows(asked: Refresh, known: Gold, rows: DataFrame, spans: Spans, now: int) -> Gold:
-    """With the days of new rows: those of `spans`, of lives, and of the rows that no life has."""
-    with activity.step(asked.spark, "days of other rows"):
+    `lives` have `placing.HASH`, `BY_DAY`, and the first and the last instant of their rows.
+    """
+    with activity.step(asked.spark, "days of new rows"):
         today = dt.datetime.fromtimestamp(now / 1_000_000, dt.UTC).date()
         others = placing.others(rows).persist()
         about_one = others.where(F.col(placing.HASH).isNotNull())
         places = placing.placed(about_one, _told(asked, known, about_one), today).persist()
         days_of_others = others.join(places, placing.HASH, "left")
         placed = days_of_others.withColumn(BY_DAY, F.coalesce(BY_DAY, "own"))
-        more = _spans(placed)
+        known = _with_spans(asked, known, lives, placed, now)
         if not places.where("is_new").isEmpty():
             _write_index(
                 asked,
@@ -266,8 +266,21 @@ def _with_rows(asked: Refresh, known: Gold, rows: DataFrame, spans: Spans, now: 
             known = known.with_index(index, (), now)
         places.unpersist()
         others.unpersist()
-    mark = days.fresh("rows")
-    return known.with_rows(spans, mark).with_rows(more, mark)
+    return known
+
+
+def _with_spans(asked: Refresh, known: Gold, lives: DataFrame, others: DataFrame, now: int) -> Gold:
+    """With the instants of the rows of each day, and the hashes that have rows of another day."""
+    needed = (placing.HASH, BY_DAY, "first_at", "last_at")
+    placed = lives.select(*needed).unionByName(others.select(*needed))
+    placed = placed.withColumn("is_astray", placing.is_astray())
+    first, last = F.min("first_at").alias("first"), F.max("last_at").alias("last")
+    found = placed.groupBy(BY_DAY).agg(first, last, F.max("is_astray").alias("some")).collect()
+    if any(row["some"] for row in found):
+        entries = placed.where("is_astray").select(placing.HASH, BY_DAY)
+        known = known.with_astray(_write_astray(asked, entries), (), now)
+    spans = {str(row[BY_DAY]): (row["first"], row["last"]) for row in found}
+    return known.with_rows(spans, days.fresh("rows"))
 
 
 def _with_stretches(asked: Refresh, known: Gold, rows: DataFrame) -> Gold:
@@ -384,17 +397,28 @@ def _with_terms(asked: Refresh, known: Gold, terms: DataFrame, now: int) -> Gold
     return known.with_terms(folder, old, now)
 
 
-def _with_short_index(asked: Refresh, known: Gold, now: int) -> Gold:
-    if len(known.index) <= FOLDERS_MAX:
-        return known
-    _write_index(asked, folder := days.fresh(INDEX), _index(asked, known))
-    return known.with_index(folder, known.index, now)
+def _with_few_folders(asked: Refresh, known: Gold, now: int) -> Gold:
+    if len(known.index) > FOLDERS_MAX:
+        _write_index(asked, folder := days.fresh(INDEX), _index(asked, known))
+        known = known.with_index(folder, known.index, now)
+    if len(known.astray) > FOLDERS_MAX:
+        every = runner.folders_of(asked.spark, placing.INDEX, _paths(asked, known.astray))
+        folder = _write_astray(asked, every.distinct())
+        known = known.with_astray(folder, known.astray, now)
+    return known
 
 
 def _write_index(asked: Refresh, folder: str, entries: DataFrame) -> None:
     with activity.step(asked.spark, "index of days"):
         runner.write(placing.in_order(entries), f"{asked.where}/{folder}")
         storage.keep([f"{asked.where}/{folder}"])
+
+
+def _write_astray(asked: Refresh, entries: DataFrame) -> str:
+    folder = days.fresh(ASTRAY)
+    runner.write(entries.hint("rebalance"), f"{asked.where}/{folder}")
+    storage.keep([f"{asked.where}/{folder}"])
+    return folder
 
 
 def _paths(asked: Refresh, folders: Sequence[str]) -> list[str]:

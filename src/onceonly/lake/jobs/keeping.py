@@ -19,13 +19,14 @@ from onceonly.lake import activity, catalogue, code, runner, runs, storage
 from onceonly.lake.catalogue import CatalogueEntry, Evidence, Partial
 from onceonly.lake.formats import TableFormat
 from onceonly.lake.gold import placing, refreshing, stretching
-from onceonly.lake.gold.days import BY_DAY, Stretches
+from onceonly.lake.gold.days import BY_DAY, KeptDays, Stretches
 from onceonly.lake.gold.stretching import ByParty
 from onceonly.lake.runs import LakeRun, Written
 from onceonly.message.event import Event
 
-AT_ONCE: Final = 2
-"""Tables that are written at the same time: one is planned while the other's rows are made."""
+_AT_ONCE: Final = 2
+_MANY_ASTRAY_BYTES: Final = 4 << 20
+"""Some hundred thousand keys, which take a part of the heap that shows."""
 _ALL_NEED: Final = ("expressions", "marks", "schemas")
 _TABLES_NEED: Final = (
     *(f"tables/{one.name}" for one in catalogue.TABLES if one.of_lives or one.of_rows),
@@ -38,6 +39,16 @@ _PARTIALS_NEED: Final = (
     *("tables/attempts", "tables/hops", "verdicts", "stretches", "catalogue", *_ALL_NEED),
 )
 """As `_TABLES_NEED`, of partials."""
+
+
+def at_once(kept: KeptDays | None) -> int:
+    """Tables to write at the same time: one is planned while the other's rows are made.
+
+    One where many messages are astray, which go to every task with each table by day: millions of
+    keys for two tables were once more than a heap of 2 GB has room for.
+    """
+    are_many = kept is not None and refreshing.astray_bytes(kept) > _MANY_ASTRAY_BYTES
+    return 1 if are_many else _AT_ONCE
 
 
 class Former(NamedTuple):
@@ -118,7 +129,7 @@ def write_partials(
         return {}, []
     known = runs.standing(lake)
     wanted = list(dict.fromkeys(one for name in names for one in catalogue.find(name).partials))
-    with ThreadPoolExecutor(AT_ONCE) as pool:
+    with ThreadPoolExecutor(at_once(evidence.kept)) as pool:
         found = list(pool.map(lambda one: _write_partial(one, evidence, lake, known), wanted))
     frames = {one.name: frame for one, (frame, _) in zip(wanted, found, strict=True)}
     return frames, [written for _, written in found]

@@ -22,7 +22,7 @@ def write_tables(
     `LocalError` (UnknownTable) before anything is written.
     """
     tables, known = [catalogue.find(name) for name in names], runs.standing(lake)
-    with ThreadPoolExecutor(keeping.AT_ONCE) as pool:
+    with ThreadPoolExecutor(keeping.at_once(evidence.kept)) as pool:
         # What went wrong in one is raised here.
         return list(pool.map(lambda table: _write(table, evidence, lake, target, known), tables))
 
