@@ -205,6 +205,9 @@ class CatalogueEntry(NamedTuple):
     journal rows of some days, with the day of each. The rows keep the day."""
     partials: tuple[Partial, ...] = ()
     """What it is summed up from."""
+    by_instant: bool = False
+    """Whether other evidence than rows, lives and their verdicts decides it: the instant of the
+    judgement, what was agreed or promised, and what is known of a journal as a whole."""
 
     @property
     def name(self) -> str:
@@ -231,6 +234,7 @@ TABLES: Final = (
     CatalogueEntry(
         channel_intervals.DEFINITION,
         lambda e: channel_intervals.table(e.journal, as_of=e.as_of),
+        by_instant=True,
     ),
     CatalogueEntry(agreements.DEFINITION, lambda e: agreements.table(e.journal)),
     CatalogueEntry(operator_actions.DEFINITION, lambda e: operator_actions.table(e.journal)),
@@ -240,11 +244,14 @@ TABLES: Final = (
         lambda lives, journal: delivery_ledger.table(lives, journal, BY_DAY),
     ),
     CatalogueEntry(
-        in_doubt.DEFINITION, lambda e: in_doubt.table(e.judged, e.journal, as_of=e.as_of)
+        in_doubt.DEFINITION,
+        lambda e: in_doubt.table(e.judged, e.journal, as_of=e.as_of),
+        by_instant=True,
     ),
     CatalogueEntry(
         in_doubt_ages.DEFINITION,
         lambda e: in_doubt_ages.table(e.judged, as_of=e.as_of, width_us=e.width_us),
+        by_instant=True,
     ),
     CatalogueEntry(
         reconciliation_days.DEFINITION,
@@ -254,11 +261,13 @@ TABLES: Final = (
     CatalogueEntry(
         once_only.DEFINITION,
         lambda e: once_only.table(e.sheet),
+        by_instant=True,
     ),
     CatalogueEntry(promise.DEFINITION, lambda e: promise.table(e.judged, width_us=e.width_us)),
     CatalogueEntry(
         turnaround.DEFINITION,
         lambda e: turnaround.table(e.judged, as_of=e.as_of, timeout_us=e.timeout_us),
+        by_instant=True,
     ),
     CatalogueEntry(
         turnaround_bins.DEFINITION,
@@ -268,6 +277,7 @@ TABLES: Final = (
     CatalogueEntry(
         sla.DEFINITION,
         lambda e: sla.table(e.judged, as_of=e.as_of, target=e.target),
+        by_instant=True,
     ),
     CatalogueEntry(retries.DEFINITION, lambda e: retries.table(e.judged)),
     CatalogueEntry(duplicate_causes.DEFINITION, lambda e: duplicate_causes.table(e.judged)),
@@ -277,16 +287,19 @@ TABLES: Final = (
     CatalogueEntry(
         budgets.DEFINITION,
         lambda e: budgets.table(e.judged, as_of=e.as_of, terms=e.terms),
+        by_instant=True,
     ),
     CatalogueEntry(
         open_budgets.DEFINITION,
         lambda e: open_budgets.table(e.judged, as_of=e.as_of, terms=e.terms),
+        by_instant=True,
     ),
     CatalogueEntry(volume.DEFINITION, lambda e: volume.table(e.judged, width_us=e.width_us)),
     CatalogueEntry(
         backlog.DEFINITION,
         lambda e: backlog.table(_moves(e), e.journal, as_of=e.as_of, width_us=e.width_us),
         partials=(MOVES,),
+        by_instant=True,
     ),
     CatalogueEntry(
         availability.DEFINITION,
@@ -312,6 +325,7 @@ TABLES: Final = (
         hop_waterfall.DEFINITION,
         lambda e: hop_waterfall.table(e.partial(WAYS), as_of=e.as_of, grace_us=e.policy.grace_us),
         partials=(WAYS,),
+        by_instant=True,
     ),
     CatalogueEntry(
         clock_skew.DEFINITION,
@@ -322,6 +336,7 @@ TABLES: Final = (
     CatalogueEntry(
         retention.DEFINITION,
         lambda e: retention.table(e.judged, as_of=e.as_of, terms=e.terms),
+        by_instant=True,
     ),
     CatalogueEntry(purges.DEFINITION, lambda e: purges.table(e.journal)),
     CatalogueEntry(bulk_jobs.DEFINITION, lambda e: bulk_jobs.table(e.judged, e.journal)),
@@ -337,6 +352,7 @@ TABLES: Final = (
             policy=e.policy,
         ),
         partials=(QUALITY,),
+        by_instant=True,
     ),
     CatalogueEntry(profiles.DEFINITION, lambda e: profiles.table(e.judged, e.journal)),
 )

@@ -122,7 +122,9 @@ class LakeRun:
     """Lines of the once-and-only-once sheet that did not hold."""
     tables: Mapping[str, Written] = field(default_factory=dict)
     partials: Mapping[str, Written] = field(default_factory=dict)
-    """What some of the tables are summed up from; nobody's but the next run's."""
+    """What some of the tables are summed up from; nobody's but the next run's and a page's."""
+    made_by: str = ""
+    """Mark of the code that made the tables; empty in runs of versions that did not note it."""
     published_at: int = 0
     """Microseconds UTC."""
 
@@ -359,6 +361,7 @@ def _as_json(run: LakeRun) -> dict[str, Any]:
         "broken": run.broken,
         "tables": _all_as_json(run.tables),
         "partials": _all_as_json(run.partials),
+        "made_by": run.made_by,
     }
 
 
@@ -384,6 +387,7 @@ def _of_json(lake: str, content: bytes, name: str) -> LakeRun:
             broken=tuple(read["broken"]),
             tables={one["name"]: _table(one) for one in read["tables"]},
             partials={one["name"]: _table(one) for one in read.get("partials", ())},
+            made_by=str(read.get("made_by", "")),
             published_at=read["published_at"],
         )
     except (ValueError, KeyError, TypeError) as error:

@@ -7,6 +7,7 @@ from onceonly.lake import runs
 from onceonly.lake.jobs import prerequisites
 from onceonly.lake.jobs.case import judge, open_case, rules_of
 from onceonly.lake.jobs.findings import find
+from onceonly.lake.jobs.known import known
 from onceonly.lake.jobs.session import Lakes, directories, start
 from onceonly.lake.page.chapters import render
 from onceonly.lake.page.findings import Findings
@@ -30,9 +31,11 @@ def report(  # noqa: PLR0913 - because each is one choice of its caller's
 
     `terms` is what was agreed, by agreement id, and `sla` what was promised beside it: without the
     terms the page cannot tell whether a budget was kept. `as_of`, `policy` and `evidence` are as
-    for `reconcile`. Raises, before Spark starts, `LocalError` (NoLake, NothingIngested,
-    NotMicroseconds, NoRun, NoJava) and `OSError` for an `out` that cannot be written; then
-    `LocalError` (EvidenceGone).
+    for `reconcile`. Where the current run had the same rows and verdicts, those of its tables are
+    read that the instant does not decide.
+
+    Raises, before Spark starts, `LocalError` (NoLake, NothingIngested, NotMicroseconds, NoRun,
+    NoJava) and `OSError` for an `out` that cannot be written; then `LocalError` (EvidenceGone).
     """
     lakes = directories(lake)
     prerequisites.require_instant(as_of)
@@ -42,7 +45,8 @@ def report(  # noqa: PLR0913 - because each is one choice of its caller's
     spark = start(lake, master)
     case = open_case(spark, lakes, as_of, rules_of(policy, former), former)
     case = case._replace(terms=terms, sla=sla)
-    write_report(find(case, judge(case)), out)
+    case, read_table = known(case, lakes)
+    write_report(find(case, judge(case), read_table), out)
     case.judged.unpersist()
     return out
 

@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from onceonly.lake import activity, catalogue, runner, runs, storage
+from onceonly.lake import activity, catalogue, code, runner, runs, storage
 from onceonly.lake.catalogue import CatalogueEntry, Evidence
 from onceonly.lake.formats import TableFormat, Target
 from onceonly.lake.jobs import keeping
@@ -77,6 +77,7 @@ def publish(
         broken=tuple(line.name for line in judged.broken),
         tables={one.name: one for one in tables},
         partials={one.name: one for one in partials},
+        made_by=code.mark_of_all(),
         published_at=time.time_ns() // 1_000,
     )
     storage.keep(f"{run.lake}/{folder}" for one in (*tables, *partials) for folder in one.folders)

@@ -1,0 +1,134 @@
+"""A page reads what the current run wrote, where it is what would be computed."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+from cases import BETWEEN, TERMS, evidence, kept, records
+from fingerprints import fingerprint
+from journals import (
+    MUCH_LATER,
+    PLANTS,
+    SECOND,
+    Exchange,
+    Ledger,
+    Passage,
+    plant,
+    publish,
+    two_parties,
+)
+
+from onceonly.lake import catalogue, jobs
+from onceonly.lake.catalogue import HOUR_US
+from onceonly.lake.jobs.case import open_case
+from onceonly.lake.jobs.known import known
+from onceonly.lake.reports.sla import SlaTarget
+from onceonly.lake.verdicts import Policy
+from onceonly.message.event import Event
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from onceonly.journal.record import Record
+
+pytestmark = pytest.mark.spark
+
+
+def exchange() -> Exchange:
+    there, _ = two_parties()
+    plant(there, PLANTS)
+    there.of_pair(Event.PAIR_SUSPENDED, reason="maintenance")
+    return there
+
+
+def test_tables_that_are_read_again_are_the_same_at_every_instant(
+    frame: Callable[[Sequence[Record]], DataFrame],
+):
+    """By whatever terms, too. Those that something else decides are marked, and no others are."""
+    there = exchange()
+    passage = Passage(there, Ledger(BETWEEN))
+    passage.undeliverable("undeliverable@example")
+    every = records(there) + passage.between.records
+    now = kept(evidence(frame(every)))._replace(as_of=there.now)
+    later = now._replace(
+        as_of=MUCH_LATER,
+        terms={"tpa-1": TERMS},
+        target=SlaTarget(within_us=1, share=0.5),
+        wholeness=now.wholeness.limit(0),
+    )
+    differing = {
+        table.name
+        for table in catalogue.TABLES
+        if fingerprint(table.make(now)) != fingerprint(table.make(later))
+    }
+    assert differing == {table.name for table in catalogue.TABLES if table.by_instant}
+
+
+def read_again(
+    spark: SparkSession, lake: Path, as_of: int | None, policy: Policy | None = None
+) -> set[str]:
+    """The tables and partials that the run gives to a page of that instant."""
+    case = open_case(spark, [str(lake)], as_of, policy or Policy())
+    case, read = known(case, [str(lake)])
+    return {name for name in catalogue.NAMES if read(name) is not None} | case.partials.keys()
+
+
+def test_a_page_of_another_instant_is_the_same_with_and_without_a_run(
+    spark: SparkSession, tmp_path: Path
+):
+    """All tables but those that the instant decides are read, where there are any."""
+    lake, there = tmp_path / "lake", exchange()
+    publish(lake, there.sender)
+    publish(lake, there.receiver)
+    jobs.ingest(str(lake))
+    jobs.reconcile(str(lake), as_of=MUCH_LATER, tables=None)
+    as_of = MUCH_LATER + 30 * HOUR_US
+    every = {one.name for one in catalogue.TABLES if not one.by_instant}
+    assert read_again(spark, lake, as_of) == every | {
+        part.name for one in catalogue.TABLES for part in one.partials
+    }
+    given = jobs.report(str(lake), out=tmp_path / "given.html", as_of=as_of)
+    shutil.rmtree(lake / "runs")
+    assert read_again(spark, lake, as_of) == set()
+    computed = jobs.report(str(lake), out=tmp_path / "computed.html", as_of=as_of)
+    assert given.read_text("utf-8") == computed.read_text("utf-8")
+
+
+def test_nothing_is_read_of_a_run_that_is_not_the_same(spark: SparkSession, tmp_path: Path):
+    """Other verdicts, rules, code, lakes or rows, a damaged file; and no table that is gone."""
+    lake, there = tmp_path / "lake", exchange()
+    publish(lake, there.sender, last=len(there.sender.records) - 1)
+    publish(lake, there.receiver)
+    jobs.ingest(str(lake))
+    early, tables = there.now + SECOND, ("hops", "availability")
+    of_run = {"delivery_ledger", *tables, "runs_of_stretches"}
+
+    def run() -> str | None:
+        done = jobs.reconcile(str(lake), as_of=early, tables=tables)
+        assert read_again(spark, lake, early) == of_run
+        return done.run
+
+    file = lake / "runs" / f"{run()}.json"
+    written = json.loads(file.read_bytes())
+    others = ({"made_by": ""}, {"lakes": [*written["lakes"], "file:/elsewhere"]}, {"tables": []})
+    for other in others:
+        file.write_text(json.dumps(written | other))
+        assert read_again(spark, lake, early) == set()
+    file.write_text("no JSON")
+    assert read_again(spark, lake, early) == set()
+    file.write_text(json.dumps(written))
+    shutil.rmtree(lake / "tables" / "hops")
+    assert read_again(spark, lake, early) == of_run - {"hops"}
+    publish(lake, there.sender, first=len(there.sender.records))
+    jobs.ingest(str(lake))
+    assert read_again(spark, lake, early) == set()
+    run()
+    assert read_again(spark, lake, early, Policy(grace_us=1)) == set()
+    run()
+    assert read_again(spark, lake, MUCH_LATER) == set()
