@@ -103,6 +103,20 @@ def test_an_ingest_that_finds_no_journal_says_so(tmp_path: Path):
     assert f"no journal in {tmp_path}: a gateway publishes into" in done.stderr
 
 
+def test_a_reconciliation_of_no_message_says_so(tmp_path: Path):
+    """An ingest that found nothing went before: no differences must not look like success."""
+    ingest(tmp_path)
+    found = on_a_terminal("reconcile", str(tmp_path), "--ledger-only")
+    assert f"no message in {tmp_path}: nothing is judged, and so nothing is proven" in found
+
+
+def test_an_advice_from_no_message_says_so(tmp_path: Path):
+    """No proposal must not look like terms that are good as they are."""
+    ingest(tmp_path)
+    found = on_a_terminal("advise", str(tmp_path))
+    assert f"no round trip under an agreement in {tmp_path}: nothing can be proposed" in found
+
+
 def test_who_asks_sees_what_the_jvm_prints(tmp_path: Path):
     """By a variable of the environment."""
     there, _ = healthy(seed=1, messages=2)

@@ -371,10 +371,7 @@ def reconcile(  # noqa: PLR0913 - because each is one of the command's options
             report_to=report_to,
         )
     )
-    for line in found.not_ingested:
-        say(line)
-    if not found.is_whole:
-        say("the evidence is not whole (E3): mend that first, what differs may follow from it")
+    _say_what_is_wanting(found, lakes)
     if output == "json":
         print_json(
             {
@@ -403,8 +400,19 @@ def reconcile(  # noqa: PLR0913 - because each is one of the command's options
         if report_to is not None:
             say(f"page: {report_to}")
         if found.tables:
-            say(f"{len(found.tables)} tables beside it: {', '.join(sorted(found.tables))}")
+            say(f"tables beside it: {', '.join(sorted(found.tables))}")
     sys.exit(Exit.OK if found.holds else Exit.DIFFERENCES)
+
+
+def _say_what_is_wanting(found: Any, lakes: tuple[str, ...]) -> None:
+    """What to know before anything is read from the verdicts."""
+    for line in found.not_ingested:
+        say(line)
+    if not any(found.verdicts.values()):
+        # A wrong folder, or one that is not mounted, would look like messages that all arrived.
+        say(f"no message in {', '.join(lakes)}: nothing is judged, and so nothing is proven")
+    if not found.is_whole:
+        say("the evidence is not whole (E3): mend that first, what differs may follow from it")
 
 
 def _are_given(*names: str) -> bool:

@@ -56,6 +56,9 @@ def advise(
             goal=_goal(jobs, needless, failures, agreements),
         )
     )
+    if not found:
+        # An empty list alone would look like terms that are good as they are.
+        say(f"no round trip under an agreement in {', '.join(lakes)}: nothing can be proposed")
     if output == "json":
         print_json(list(found))
         return
