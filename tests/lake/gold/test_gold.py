@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from fingerprints import fingerprint
 from journals import DAWN, HEALTHY, MUCH_LATER, PLANTS, SECOND, plant, publish, two_parties
 
-from onceonly.lake import invariants, jobs, manifest, model, runner, verdicts
+from onceonly.lake import invariants, jobs, manifest, model, runner, storage, verdicts
 from onceonly.lake.gold import days, placing, refreshing
 from onceonly.lake.gold.days import BY_DAY
 from onceonly.lake.jobs import ingestion
@@ -57,20 +57,22 @@ def exchanges(seed: int) -> tuple[Exchange, Exchange]:
     return there, back
 
 
-def at_once(spark: SparkSession, lakes: list[str], as_of: int) -> DataFrame:
+def at_once(
+    spark: SparkSession, lakes: list[str], as_of: int, policy: Policy = POLICY
+) -> DataFrame:
     """The lives of all rows, folded and judged together."""
     held = runner.holdings(spark, lakes)
     coverage = model.merge_coverage(held.read("coverage"))
     lives = model.partial(held.read("journal"))
-    judged = verdicts.verdict(lives, coverage, as_of=as_of, policy=POLICY)
+    judged = verdicts.verdict(lives, coverage, as_of=as_of, policy=policy)
     return model.with_terms(judged, model.terms(held.read("journal")))
 
 
-def is_equal(spark: SparkSession, lakes: list[str], as_of: int) -> bool:
+def is_equal(spark: SparkSession, lakes: list[str], as_of: int, policy: Policy = POLICY) -> bool:
     """Whether the lives are the same, and what is counted of them for totals and sheet."""
-    case = open_case(spark, lakes, as_of, POLICY)
-    whole = at_once(spark, lakes, as_of).persist()
-    tried = invariants.breaches(whole, as_of=as_of, policy=POLICY)
+    case = open_case(spark, lakes, as_of, policy)
+    whole = at_once(spark, lakes, as_of, policy).persist()
+    tried = invariants.breaches(whole, as_of=as_of, policy=policy)
     pairs = (
         (case.judged, whole),
         (reconciliation.added(case.counts()), reconciliation.counts(whole)),
@@ -132,6 +134,35 @@ def test_only_days_that_rows_or_time_have_changed_are_written(spark: SparkSessio
     [touched] = [name for name in first if last[name] != first[name]]
     assert touched == str(date.fromordinal(date(2025, 10, 9).toordinal() + DAYS - 1))
     assert is_equal(spark, [lake], as_of)
+
+
+def test_other_rules_do_not_take_the_place_of_those_before(spark: SparkSession, tmp_path: Path):
+    """A page with other rules than the schedule's: neither makes the other judge all days again.
+
+    Days for which rows came are judged again by both.
+    """
+    there, _ = exchanges(12)
+    lake, as_of, rows = str(tmp_path), DAWN + 10 * DAY, len(there.sender.records)
+    publish(tmp_path, there.receiver)
+    publish(tmp_path, there.sender, last=rows - 1)
+    jobs.ingest(lake)
+
+    def folders(policy: Policy) -> dict[str, str]:
+        kept = open_case(spark, [lake], as_of, policy).kept
+        assert kept is not None
+        assert all(map(storage.is_folder, [*kept.lives.values(), *kept.sums.values()]))
+        return dict(kept.lives)
+
+    first = {policy: folders(policy) for policy in (POLICY, Policy(grace_us=3 * DAY))}
+    ours, theirs = first.values()
+    assert set(ours.values()).isdisjoint(theirs.values())
+    assert {policy: folders(policy) for policy in first} == first
+    publish(tmp_path, there.sender, first=rows)
+    jobs.ingest(lake)
+    for policy, before in first.items():
+        now = folders(policy)
+        assert [name for name in before if now[name] != before[name]] == [max(before)]
+        assert is_equal(spark, [lake], as_of, policy)
 
 
 def test_rows_that_do_not_count_any_more_leave_gold(spark: SparkSession, tmp_path: Path):

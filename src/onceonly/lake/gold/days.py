@@ -8,10 +8,12 @@ it come; so a day is written again only if some row of one of its messages came.
 day of a message by a hash of its key. Keys with one hash stay under one day, so that it need not
 tell them apart. Most messages have all their rows on that one day; of the astray ones, which have
 rows of other days too, there is a list, so that the day of a row is known without the index.
+
+Who judges by other rules gets folders of his own, and those of before stay for a while.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
@@ -29,6 +31,10 @@ _FILE: Final = "gold.json"
 
 BY_DAY: Final = "published_on"
 """The column by which lives are laid in folders."""
+OTHERS_MAX: Final = 2
+"""By so many other rules lives stay judged beside the last ones: a schedule's, and a page's."""
+OTHERS_S: Final = 7 * 86_400.0
+"""So long after other rules took their place."""
 
 
 class Day(NamedTuple):
@@ -96,6 +102,18 @@ class Included(NamedTuple):
     rows: int
 
 
+class Judgement(NamedTuple):
+    """Lives that were judged by other rules than the last ones."""
+
+    policy: Policy
+    witnesses: Mapping[str, str]
+    """As `Gold.witnesses`."""
+    days: Mapping[str, Day]
+    """Those for whose messages no row came since."""
+    until: int
+    """When other rules took its place, microseconds UTC."""
+
+
 @dataclass(frozen=True, slots=True)
 class Gold:
     """Everything that gold's file says."""
@@ -119,18 +137,53 @@ class Gold:
     """By which it was judged last."""
     witnesses: Mapping[str, str] = field(default_factory=dict)
     """Whose journal told the deeds of each party then (`verdicts.witnesses`)."""
+    others: tuple[Judgement, ...] = ()
+    """By other rules, the latest first, so that two who judge differently need not do it again."""
     retired: tuple[Retired, ...] = ()
 
     @property
     def folders(self) -> list[str]:
-        """Where all lives are."""
+        """Where all lives are, judged by `policy`."""
         return [day.folder for day in self.days.values()]
+
+    @property
+    def folders_of_others(self) -> set[str]:
+        """Where lives are that were judged by other rules."""
+        return {day.folder for other in self.others for day in other.days.values()}
+
+    def by_rules(self, policy: Policy, now: int) -> "Gold":
+        """With what is judged by these rules, if anything is; else with days to judge again.
+
+        What was judged by other rules stays beside it: of `OTHERS_MAX` of them, for `OTHERS_S`.
+        """
+        others = [one for one in self.others if one.until > now - int(OTHERS_S * 1_000_000)]
+        found = replace(self, others=tuple(others))
+        if policy != self.policy and self.days:
+            mine = [one for one in others if one.policy == policy]
+            rest = [one for one in others if one.policy != policy]
+            here = Judgement(self.policy, self.witnesses, self.days, now)
+            found = replace(
+                self,
+                days={**self.days, **mine[0].days} if mine else self.days,
+                witnesses=mine[0].witnesses if mine else self.witnesses,
+                others=(here, *rest)[:OTHERS_MAX],
+            )
+        return found.retiring(self.folders_of_others - set(found.folders), now)
 
     def with_days(self, days: Mapping[str, Day], now: int) -> "Gold":
         """With these days in the place of those before; their folders retire."""
         gone = [self.days[name].folder for name in days if name in self.days]
         now_kept = dict(sorted({**self.days, **days}.items()))
-        return replace(self._retiring(gone, now), days=now_kept)
+        return replace(self, days=now_kept).retiring(gone, now)
+
+    def without_others(self, names: Collection[str], now: int) -> "Gold":
+        """Without what was judged of these days by other rules: rows came for their messages."""
+        others = tuple(
+            one._replace(days={name: day for name, day in one.days.items() if name not in names})
+            for one in self.others
+        )
+        before = self.folders_of_others - set(self.folders)
+        return replace(self, others=others).retiring(before, now)
 
     def with_rows(self, spans: Mapping[str, tuple[int, int]], mark: str) -> "Gold":
         """With more rows of these days, from the first instant to the last."""
@@ -143,30 +196,32 @@ class Gold:
     def with_index(self, folder: str, instead_of: Sequence[str], now: int) -> "Gold":
         """With one more folder of the index; those that it replaces retire."""
         kept = _others(self.index, instead_of)
-        return replace(self._retiring(instead_of, now), index=(*kept, folder))
+        return replace(self.retiring(instead_of, now), index=(*kept, folder))
 
     def with_astray(self, folder: str, instead_of: Sequence[str], now: int) -> "Gold":
         """With one more folder of those astray; those that it replaces retire."""
         kept = _others(self.astray, instead_of)
-        return replace(self._retiring(instead_of, now), astray=(*kept, folder))
+        return replace(self.retiring(instead_of, now), astray=(*kept, folder))
 
     def with_terms(self, folder: str, instead_of: Sequence[str], now: int) -> "Gold":
         """With one more folder of terms; those that it replaces retire."""
         kept = _others(self.terms, instead_of)
-        return replace(self._retiring(instead_of, now), terms=(*kept, folder))
+        return replace(self.retiring(instead_of, now), terms=(*kept, folder))
 
     def all_retired(self, now: int) -> "Gold":
         """Nothing but what readers may still hold."""
-        return Gold(retired=self._retiring((*self.folders, *self.small), now).retired)
+        gone = {*self.folders, *self.folders_of_others, *self.small}
+        return Gold(retired=self.retired).retiring(gone, now)
 
     @property
     def small(self) -> tuple[str, ...]:
         """The folders that are not of a day."""
         return (*self.index, *self.astray, *self.terms)
 
-    def _retiring(self, folders: Sequence[str], now: int) -> "Gold":
-        gone = (Retired(one, now) for one in folders)
-        return replace(self, retired=(*self.retired, *gone))
+    def retiring(self, folders: Collection[str], now: int) -> "Gold":
+        """With these folders for nobody but readers of before; others' judgements keep theirs."""
+        gone = sorted({*folders} - self.folders_of_others)
+        return replace(self, retired=(*self.retired, *(Retired(one, now) for one in gone)))
 
 
 def _others(folders: Sequence[str], than: Sequence[str]) -> tuple[str, ...]:
@@ -215,6 +270,7 @@ def publish(where: str, gold: Gold) -> None:
         "terms": gold.terms,
         "policy": gold.policy,
         "witnesses": gold.witnesses,
+        "others": gold.others,
         "retired": gold.retired,
     }
     storage.replace_bytes(f"{where}/{_FILE}", json.dumps(said, indent=1).encode())
@@ -226,7 +282,7 @@ def _parsed(read: dict[str, Any]) -> Gold:
     return Gold(
         folds=read["folds"],
         included={name: Included(*one) for name, one in read["included"].items()},
-        days={name: Day(*one) for name, one in read["days"].items()},
+        days=_days(read["days"]),
         rows={name: RowsOfDay(*one) for name, one in read["rows"].items()},
         stretches={
             party: tuple(Stretches(*one) for one in spans)
@@ -237,8 +293,16 @@ def _parsed(read: dict[str, Any]) -> Gold:
         terms=tuple(read["terms"]),
         policy=Policy(*read["policy"]),
         witnesses=read["witnesses"],
+        others=tuple(
+            Judgement(Policy(*policy), witnesses, _days(days), until)
+            for policy, witnesses, days, until in read["others"]
+        ),
         retired=tuple(Retired(*one) for one in read["retired"]),
     )
+
+
+def _days(read: Mapping[str, Sequence[Any]]) -> dict[str, Day]:
+    return {name: Day(*one) for name, one in read.items()}
 
 
 def fresh(product: str) -> str:
@@ -252,7 +316,11 @@ def sweep(where: str, gold: Gold, before: int) -> Gold:
     for one in gone:
         storage.remove(f"{where}/{one.folder}")
     kept = replace(gold, retired=tuple(one for one in gold.retired if one.retired_at >= before))
-    named = [*kept.folders, *kept.small, *(one.folder for one in kept.retired)]
+    lives, for_readers = (
+        {*kept.folders, *kept.folders_of_others},
+        (one.folder for one in kept.retired),
+    )
+    named = [*lives, *kept.small, *for_readers]
     in_use = {"/".join(one.split("/")[:2]) for one in named}
     in_use |= {one.replace(LIVES, SUMS, 1) for one in in_use if one.startswith(f"{LIVES}/")}
     for product in (LIVES, SUMS, INDEX, ASTRAY, TERMS, STAGING):

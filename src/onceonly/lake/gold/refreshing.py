@@ -105,12 +105,12 @@ def refresh(asked: Refresh) -> KeptDays:
     A folder never holds other lives, or the same ones judged otherwise, than it did. To be called
     in a `turn` that began before the holdings were read.
     """
-    known = days.load(asked.where)
+    before = known = days.load(asked.where)
     now = time.time_ns() // 1_000
     included = _included(asked.lakes, asked.held)
     if known.folds != FOLDS_MARK or _is_behind(known.included, included):
         known = known.all_retired(now)
-    before = known
+    known = known.by_rules(asked.policy, now)
     witnesses = {
         row["holder"]: row["journal"] for row in verdicts.witnesses(asked.coverage).collect()
     }
@@ -238,6 +238,7 @@ def _fold(asked: Refresh, known: Gold, stale: set[str], now: int) -> Gold:
     index = days.fresh(INDEX)
     _write_index(asked, index, places.where("is_new").select(placing.HASH, BY_DAY))
     known = known.with_days(_days(asked, folder), now).with_index(index, (), now)
+    known = known.without_others(touched, now)
     known = _with_rows(asked, known, rows, moved, now)
     places.unpersist()
     storage.remove(at)
