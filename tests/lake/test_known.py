@@ -1,4 +1,4 @@
-"""A page reads what the current run wrote, where it is what would be computed."""
+"""A page reads, and a run keeps, what a run before wrote, where it is what would be computed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from journals import (
     two_parties,
 )
 
-from onceonly.lake import catalogue, jobs
+from onceonly.lake import catalogue, jobs, runs
 from onceonly.lake.catalogue import HOUR_US
 from onceonly.lake.jobs.case import open_case
 from onceonly.lake.jobs.known import known
@@ -71,12 +71,17 @@ def test_tables_that_are_read_again_are_the_same_at_every_instant(
 
 
 def read_again(
-    spark: SparkSession, lake: Path, as_of: int | None, policy: Policy | None = None
+    spark: SparkSession,
+    lake: Path,
+    as_of: int | None,
+    policy: Policy | None = None,
+    evidence: str | None = None,
 ) -> set[str]:
-    """The tables and partials that the run gives to a page of that instant."""
-    case = open_case(spark, [str(lake)], as_of, policy or Policy())
-    case, read = known(case, [str(lake)])
-    return {name for name in catalogue.NAMES if read(name) is not None} | case.partials.keys()
+    """The tables and partials that a run gives to a judgement at that instant."""
+    former = None if evidence is None else jobs.run(str(lake), evidence)
+    case = open_case(spark, [str(lake)], as_of, policy or Policy(), former)
+    there = known(case, [str(lake)])
+    return there.tables.keys() | there.partials.keys()
 
 
 def test_a_page_of_another_instant_is_the_same_with_and_without_a_run(
@@ -98,6 +103,45 @@ def test_a_page_of_another_instant_is_the_same_with_and_without_a_run(
     assert read_again(spark, lake, as_of) == set()
     computed = jobs.report(str(lake), out=tmp_path / "computed.html", as_of=as_of)
     assert given.read_text("utf-8") == computed.read_text("utf-8")
+
+
+def test_a_run_with_nothing_new_keeps_the_tables_that_are_the_same(
+    spark: SparkSession, tmp_path: Path
+):
+    """At another instant too: those that it decides are written, the others stay where they are."""
+    lake, there = tmp_path / "lake", exchange()
+    publish(lake, there.sender)
+    publish(lake, there.receiver)
+    jobs.ingest(str(lake))
+    tables = ("hops", "availability", "volume", "turnaround", "in_doubt")
+    first = jobs.reconcile(str(lake), as_of=MUCH_LATER, tables=tables)
+    as_of = MUCH_LATER + 30 * HOUR_US
+    again = jobs.reconcile(str(lake), as_of=as_of, tables=tables)
+    same = {name for name in tables if again.tables[name] == first.tables[name]}
+    assert same == {"hops", "availability", "volume"}
+    runs.sweep(str(lake), keep_s=0)
+
+    def contents(run: str | None) -> dict[str, object]:
+        return {name: fingerprint(jobs.table(spark, str(lake), name, run)) for name in tables}
+
+    kept = contents(again.run)
+    shutil.rmtree(lake / "runs")
+    assert contents(jobs.reconcile(str(lake), as_of=as_of, tables=tables).run) == kept
+
+
+def test_the_evidence_of_a_run_to_which_nothing_came_is_not_folded_again(
+    spark: SparkSession, tmp_path: Path
+):
+    """Its tables are read then. Once a row has come, only what the run had counts."""
+    lake, there = tmp_path / "lake", exchange()
+    publish(lake, there.sender, last=len(there.sender.records) - 1)
+    publish(lake, there.receiver)
+    jobs.ingest(str(lake))
+    run = jobs.reconcile(str(lake), as_of=MUCH_LATER, tables=("hops",)).run
+    assert read_again(spark, lake, None, evidence=run) == {"delivery_ledger", "hops"}
+    publish(lake, there.sender, first=len(there.sender.records))
+    jobs.ingest(str(lake))
+    assert read_again(spark, lake, None, evidence=run) == set()
 
 
 def test_nothing_is_read_of_a_run_that_is_not_the_same(spark: SparkSession, tmp_path: Path):
@@ -130,5 +174,5 @@ def test_nothing_is_read_of_a_run_that_is_not_the_same(spark: SparkSession, tmp_
     assert read_again(spark, lake, early) == set()
     run()
     assert read_again(spark, lake, early, Policy(grace_us=1)) == set()
-    run()
+    assert read_again(spark, lake, early) == of_run
     assert read_again(spark, lake, MUCH_LATER) == set()

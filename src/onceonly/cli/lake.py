@@ -468,8 +468,8 @@ def report(  # noqa: PLR0913 - because each is one of the command's options
 ) -> None:
     """Write one static HTML page: verdicts, invariants, plots; no network needed to read it.
 
-    Without `--terms` the page cannot tell whether the agreements' budgets were kept. What the last
-    run of `reconcile` wrote and is still true is read and not computed again.
+    Without `--terms` the page cannot tell whether the agreements' budgets were kept. What a run of
+    `reconcile` wrote and is still true is read and not computed again.
 
     \b
     onceonly lake report buyer/lake seller/lake --terms buyer.toml --sla-within 2

@@ -106,7 +106,10 @@ def open_case(
         until, marks = as_of, held.marks()
         if evidence is not None:
             marks = [one._replace(lake=place) for one, place in _places(evidence, lakes)]
-            held = held.as_found(marks)
+            found = held.as_found(marks)
+            # As long as nothing came since, it is what is there, and gold has it.
+            if sorted(marks) != sorted(one for one in held.marks() if one.rows):
+                held = found
             if as_of is None:
                 as_of, until = evidence.as_of, evidence.until
         coverage = _coverage(held)

@@ -119,25 +119,29 @@ def write_days(
 
 
 def write_partials(
-    evidence: Evidence, names: Sequence[str], lake: str
-) -> tuple[dict[str, DataFrame], list[Written]]:
-    """Write the partials that these tables are summed up from; their frames, and where they are.
+    evidence: Evidence, names: Sequence[str], lake: str, same: Mapping[str, Written]
+) -> list[Written]:
+    """Write the partials that these tables are summed up from, and say where they are.
 
-    None where nothing is kept by day, since some rows do not count then.
+    Those that are the `same` as a run before wrote them stay where they are. None where nothing is
+    kept by day, since some rows do not count then.
     """
     if evidence.kept is None:
-        return {}, []
+        return []
     known = runs.standing(lake)
-    wanted = list(dict.fromkeys(one for name in names for one in catalogue.find(name).partials))
+    wanted = dict.fromkeys(one for name in names for one in catalogue.find(name).partials)
+
+    def write(partial: Partial) -> Written:
+        found = same.get(partial.name)
+        return _write_partial(partial, evidence, lake, known) if found is None else found
+
     with ThreadPoolExecutor(at_once(evidence.kept)) as pool:
-        found = list(pool.map(lambda one: _write_partial(one, evidence, lake, known), wanted))
-    frames = {one.name: frame for one, (frame, _) in zip(wanted, found, strict=True)}
-    return frames, [written for _, written in found]
+        return list(pool.map(write, wanted))
 
 
 def _write_partial(
     partial: Partial, evidence: Evidence, lake: str, known: Sequence[LakeRun]
-) -> tuple[DataFrame, Written]:
+) -> Written:
     spark, made = evidence.journal.sparkSession, partial.make(evidence)
     folder = runs.fresh_folder(partial.name, runs.PARTIALS_FOLDER)
     written = Written(partial.name, TableFormat.PLAIN, tuple(made.dtypes), (folder,))
@@ -148,7 +152,7 @@ def _write_partial(
             before = _before(partial.name, lake, known)
             parts = _write_stretches(partial, evidence, made.schema, f"{lake}/{folder}", before)
             written = written._replace(days=parts)
-    return runner.folder(spark, f"{lake}/{folder}", made.schema), written
+    return written
 
 
 def _write_stretches(

@@ -1,74 +1,92 @@
-"""What the current run of a lake wrote and is still true, for a page that is made after it.
+"""What a run of a lake wrote that a later judgement would write again.
 
-Most tables do not depend on the instant of the judgement, as long as no verdict has changed and no
-row has come: they are read, and the others are computed.
+Most tables do not depend on the instant of the judgement: as long as no verdict has changed and no
+row has come they are the same ones, for a page as for the next run.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from onceonly.lake import catalogue, code, runner, runs, storage
 from onceonly.lake.formats import TableFormat
 from onceonly.lake.jobs import keeping
 from onceonly.lake.jobs.case import JudgedCase
-from onceonly.lake.jobs.findings import ReadTable
 from onceonly.lake.jobs.reading import LEDGER
 from onceonly.lake.runs import LakeRun, Mark, Written
 from onceonly.message.errors import LocalError
 
 
-def known(case: JudgedCase, lakes: Sequence[str]) -> tuple[JudgedCase, ReadTable]:
-    """The case with the partials of the first lake's current run, and what reads its tables.
+class Known(NamedTuple):
+    """Plain tables and partials of a run that are what a case would give, by name."""
 
-    None of them where that run was made of other rows or lives, or by other rules or other code.
+    lake: str
+    """Where that run is."""
+    tables: Mapping[str, Written] = MappingProxyType({})
+    partials: Mapping[str, Written] = MappingProxyType({})
+
+    def table(self, spark: SparkSession, name: str) -> DataFrame | None:
+        """The table of that name; None where it is none of these."""
+        found = self.tables.get(name)
+        return None if found is None else self._read(spark, found)
+
+    def frames(self, spark: SparkSession) -> dict[str, DataFrame]:
+        """The partials."""
+        return {name: self._read(spark, one) for name, one in self.partials.items()}
+
+    def _read(self, spark: SparkSession, written: Written) -> DataFrame:
+        return runner.declared(spark, written, _paths(self.lake, written))
+
+
+def known(case: JudgedCase, lakes: Sequence[str]) -> Known:
+    """What the latest run of the first lake has that was made of the same, by the same.
+
+    That is of the same rows, of lives with the same verdicts, by the same rules and the same code.
+    Nothing where there is no such run, or nobody can read it.
     """
-    run = _run(case, lakes)
-    if run is None:
-        return case, lambda _: None
-    spark = case.journal.sparkSession
-    there = {name: one for name, one in run.partials.items() if _is_there(run, one)}
-    partials = {name: runner.declared(spark, one, _paths(run, one)) for name, one in there.items()}
-
-    def read(name: str) -> DataFrame | None:
-        written = run.tables.get(name)
-        if catalogue.find(name).by_instant or written is None or not _is_there(run, written):
-            return None
-        return runner.declared(spark, written, _paths(run, written))
-
-    return case._replace(partials=partials), read
-
-
-def _run(case: JudgedCase, lakes: Sequence[str]) -> LakeRun | None:
     home = storage.lake_url(lakes[0])
+    ledger = keeping.days_of(catalogue.find(LEDGER), case.evidence(), home)
+    if ledger is None:
+        return Known(home)
     try:
-        run = runs.current(home)
+        standing = runs.standing(home)
     except LocalError:
-        # There is none, or nobody can read it: then all is computed.
-        return None
-    is_same = (
+        return Known(home)
+    for run in standing:
+        # The folder of a day has the same lives with the same verdicts for ever, and its name is
+        # in what the day's part of the ledger was made of.
+        told = run.tables.get(LEDGER)
+        if told and told.days == ledger.made_of and _is_same(run, case, lakes):
+            return Known(home, _there(run, run.tables), _there(run, run.partials))
+    return Known(home)
+
+
+def _is_same(run: LakeRun, case: JudgedCase, lakes: Sequence[str]) -> bool:
+    return (
         run.made_by == code.mark_of_all()
         and run.lakes == tuple(map(storage.lake_url, lakes))
         and run.policy == case.policy._asdict()
         and _placed(run.marks) == _placed(case.marks)
     )
-    ledger = run.tables.get(LEDGER)
-    if not is_same or ledger is None:
-        return None
-    # The folder of a day has the same lives with the same verdicts for ever, and its name is in
-    # what the day's part of the ledger was made of.
-    days = keeping.days_of(catalogue.find(LEDGER), case.evidence(), home)
-    return run if days is not None and days.made_of == ledger.days else None
 
 
 def _placed(marks: Sequence[Mark]) -> list[Mark]:
-    return [one._replace(lake=storage.lake_url(one.lake)) for one in marks]
+    return sorted(one._replace(lake=storage.lake_url(one.lake)) for one in marks if one.rows)
 
 
-def _is_there(run: LakeRun, written: Written) -> bool:
-    is_plain = written.table_format is TableFormat.PLAIN
-    return is_plain and all(map(storage.is_folder, _paths(run, written)))
+def _there(run: LakeRun, every: Mapping[str, Written]) -> dict[str, Written]:
+    """Those that the instant does not decide, whose files are there."""
+    by_instant = {table.name for table in catalogue.TABLES if table.by_instant}
+    return {
+        name: one
+        for name, one in every.items()
+        if name not in by_instant
+        and one.table_format is TableFormat.PLAIN
+        and all(map(storage.is_folder, _paths(run.lake, one)))
+    }
 
 
-def _paths(run: LakeRun, written: Written) -> list[str]:
-    return [f"{run.lake}/{folder}" for folder in written.folders]
+def _paths(lake: str, written: Written) -> list[str]:
+    return [f"{lake}/{folder}" for folder in written.folders]

@@ -1,5 +1,6 @@
 """`report`: one static HTML page."""
 
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
@@ -31,8 +32,8 @@ def report(  # noqa: PLR0913 - because each is one choice of its caller's
 
     `terms` is what was agreed, by agreement id, and `sla` what was promised beside it: without the
     terms the page cannot tell whether a budget was kept. `as_of`, `policy` and `evidence` are as
-    for `reconcile`. Where the current run had the same rows and verdicts, those of its tables are
-    read that the instant does not decide.
+    for `reconcile`. Where a run had the same rows and verdicts, those of its tables are read that
+    the instant does not decide.
 
     Raises, before Spark starts, `LocalError` (NoLake, NothingIngested, NotMicroseconds, NoRun,
     NoJava) and `OSError` for an `out` that cannot be written; then `LocalError` (EvidenceGone).
@@ -45,8 +46,9 @@ def report(  # noqa: PLR0913 - because each is one choice of its caller's
     spark = start(lake, master)
     case = open_case(spark, lakes, as_of, rules_of(policy, former), former)
     case = case._replace(terms=terms, sla=sla)
-    case, read_table = known(case, lakes)
-    write_report(find(case, judge(case), read_table), out)
+    there = known(case, lakes)
+    case = case._replace(partials=there.frames(spark))
+    write_report(find(case, judge(case), partial(there.table, spark)), out)
     case.judged.unpersist()
     return out
 

@@ -1,8 +1,9 @@
 """Write tables of the catalogue, each to a place of its own, and publish all of them at once."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from types import MappingProxyType
 
 from onceonly.lake import activity, catalogue, code, runner, runs, storage
 from onceonly.lake.catalogue import CatalogueEntry, Evidence
@@ -14,17 +15,29 @@ from onceonly.lake.runs import LakeRun, Written
 
 
 def write_tables(
-    evidence: Evidence, names: Sequence[str], lake: str, target: Target
+    evidence: Evidence,
+    names: Sequence[str],
+    lake: str,
+    target: Target,
+    same: Mapping[str, Written] = MappingProxyType({}),
 ) -> list[Written]:
     """Write these tables, of a run that is not published yet, and say where they are.
 
-    The files of days that a run before has too, made of the same lives or rows, are linked. Raises
-    `LocalError` (UnknownTable) before anything is written.
+    Those that are the `same` as a run before wrote them stay where they are, if they have the
+    format that is asked for; and the files of days that a run before has too, made of the same
+    lives or rows, are linked. Raises `LocalError` (UnknownTable) before anything is written.
     """
     tables, known = [catalogue.find(name) for name in names], runs.standing(lake)
+
+    def write(table: CatalogueEntry) -> Written:
+        found = same.get(table.name)
+        if found is not None and found.table_format is target.table_format:
+            return found
+        return _write(table, evidence, lake, target, known)
+
     with ThreadPoolExecutor(keeping.at_once(evidence.kept)) as pool:
         # What went wrong in one is raised here.
-        return list(pool.map(lambda table: _write(table, evidence, lake, target, known), tables))
+        return list(pool.map(write, tables))
 
 
 def _write(

@@ -16,6 +16,7 @@ from onceonly.lake.jobs import keeping, ownership, prerequisites, registration
 from onceonly.lake.jobs.apart import put_apart
 from onceonly.lake.jobs.case import judge, open_case, rules_of, sheet_of
 from onceonly.lake.jobs.findings import find
+from onceonly.lake.jobs.known import Known, known
 from onceonly.lake.jobs.page import write_report
 from onceonly.lake.jobs.publication import publish, write_tables
 from onceonly.lake.jobs.reading import LEDGER
@@ -160,7 +161,8 @@ def reconcile(  # noqa: PLR0913 - because each is one choice of its caller's
         summary = ReconcileSummary(judged, str(apart), {}, pending)
         run: LakeRun | None = None
         if not is_alone:
-            told, others, partials = _write_others(told, judged, wanted, home, target)
+            there = known(case, lakes)
+            told, others, partials = _write_others(told, judged, wanted, there, target)
             run = publish(case, judged, lakes, ledger + others, partials)
             places = {name: run.place(name) for name in run.tables if name != LEDGER}
             found = run.place(LEDGER)
@@ -178,16 +180,18 @@ def reconcile(  # noqa: PLR0913 - because each is one choice of its caller's
 
 
 def _write_others(
-    told: Evidence, judged: Judged, names: Sequence[str], lake: str, target: Target
+    told: Evidence, judged: Judged, names: Sequence[str], there: Known, target: Target
 ) -> tuple[Evidence, list[Written], list[Written]]:
     """Write the tables beside the ledger, and the partials that they are summed up from first.
 
-    Returns the evidence with these, and where tables and partials are.
+    What is `there` already is of this run too. Returns the evidence with the partials, and where
+    tables and partials are.
     """
-    frames, partials = keeping.write_partials(told, names, lake)
-    sheet = sheet_of(told.journal.sparkSession, judged)
-    told = told._replace(known_sheet=sheet, partials=frames)
-    return told, write_tables(told, names, lake, target), partials
+    spark = told.journal.sparkSession
+    partials = keeping.write_partials(told, names, there.lake, there.partials)
+    frames = there._replace(partials={one.name: one for one in partials}).frames(spark)
+    told = told._replace(known_sheet=sheet_of(spark, judged), partials=frames)
+    return told, write_tables(told, names, there.lake, target, there.tables), partials
 
 
 def _of_run(spark: SparkSession, run: LakeRun | None, name: str) -> DataFrame | None:
