@@ -97,15 +97,17 @@ def test_a_run_that_fails_changes_nothing_for_readers(
     lake: str, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ):
     """One table cannot be made: the set of before stays, and the next run removes what is left."""
-    before, find = jobs.reconcile(lake, as_of=MUCH_LATER, tables=("purges",)), catalogue.find
-    broken = catalogue.find("purges")._replace(make=lambda _: spark.sql("SELECT raise_error('no')"))
+    before, find = jobs.reconcile(lake, as_of=MUCH_LATER, tables=("in_doubt",)), catalogue.find
+    broken = catalogue.find("in_doubt")._replace(
+        make=lambda _: spark.sql("SELECT raise_error('no')")
+    )
     with monkeypatch.context() as patch:
-        patch.setattr(catalogue, "find", lambda name: broken if name == "purges" else find(name))
+        patch.setattr(catalogue, "find", lambda name: broken if name == "in_doubt" else find(name))
         with pytest.raises(Exception, match="no"):
-            jobs.reconcile(lake, as_of=MUCH_LATER, tables=("purges",))
+            jobs.reconcile(lake, as_of=MUCH_LATER, tables=("in_doubt",))
     assert jobs.run(lake).id == before.run
     assert len(list(Path(lake, "tables", "delivery_ledger").iterdir())) == 2
-    after = jobs.reconcile(lake, as_of=MUCH_LATER, tables=("purges",))
+    after = jobs.reconcile(lake, as_of=MUCH_LATER, tables=("in_doubt",))
     kept = {Path(found.ledger).name for found in (before, after)}
     assert {one.name for one in Path(lake, "tables", "delivery_ledger").iterdir()} == kept
 
