@@ -102,7 +102,7 @@ class Included(NamedTuple):
     rows: int
 
 
-class Judgement(NamedTuple):
+class JudgedDays(NamedTuple):
     """Lives that were judged by other rules than the last ones."""
 
     policy: Policy
@@ -137,7 +137,7 @@ class Gold:
     """By which it was judged last."""
     witnesses: Mapping[str, str] = field(default_factory=dict)
     """Whose journal told the deeds of each party then (`verdicts.witnesses`)."""
-    others: tuple[Judgement, ...] = ()
+    others: tuple[JudgedDays, ...] = ()
     """By other rules, the latest first, so that two who judge differently need not do it again."""
     retired: tuple[Retired, ...] = ()
 
@@ -159,13 +159,15 @@ class Gold:
         others = [one for one in self.others if one.until > now - int(OTHERS_S * 1_000_000)]
         found = replace(self, others=tuple(others))
         if policy != self.policy and self.days:
-            mine = [one for one in others if one.policy == policy]
+            # Days that are not judged by these rules yet stay those of before, and do not hold.
+            none = JudgedDays(policy, self.witnesses, {}, now)
+            mine = next((one for one in others if one.policy == policy), none)
+            here = JudgedDays(self.policy, self.witnesses, self.days, now)
             rest = [one for one in others if one.policy != policy]
-            here = Judgement(self.policy, self.witnesses, self.days, now)
             found = replace(
                 self,
-                days={**self.days, **mine[0].days} if mine else self.days,
-                witnesses=mine[0].witnesses if mine else self.witnesses,
+                days={**self.days, **mine.days},
+                witnesses=mine.witnesses,
                 others=(here, *rest)[:OTHERS_MAX],
             )
         return found.retiring(self.folders_of_others - set(found.folders), now)
@@ -294,7 +296,7 @@ def _parsed(read: dict[str, Any]) -> Gold:
         policy=Policy(*read["policy"]),
         witnesses=read["witnesses"],
         others=tuple(
-            Judgement(Policy(*policy), witnesses, _days(days), until)
+            JudgedDays(Policy(*policy), witnesses, _days(days), until)
             for policy, witnesses, days, until in read["others"]
         ),
         retired=tuple(Retired(*one) for one in read["retired"]),
@@ -316,11 +318,8 @@ def sweep(where: str, gold: Gold, before: int) -> Gold:
     for one in gone:
         storage.remove(f"{where}/{one.folder}")
     kept = replace(gold, retired=tuple(one for one in gold.retired if one.retired_at >= before))
-    lives, for_readers = (
-        {*kept.folders, *kept.folders_of_others},
-        (one.folder for one in kept.retired),
-    )
-    named = [*lives, *kept.small, *for_readers]
+    for_readers = (one.folder for one in kept.retired)
+    named = [*kept.folders, *kept.folders_of_others, *kept.small, *for_readers]
     in_use = {"/".join(one.split("/")[:2]) for one in named}
     in_use |= {one.replace(LIVES, SUMS, 1) for one in in_use if one.startswith(f"{LIVES}/")}
     for product in (LIVES, SUMS, INDEX, ASTRAY, TERMS, STAGING):

@@ -19,7 +19,7 @@ from onceonly.lake.runs import LakeRun, Mark, Written
 from onceonly.message.errors import LocalError
 
 
-class Known(NamedTuple):
+class KnownTables(NamedTuple):
     """Plain tables and partials of a run that are what a case would give, by name."""
 
     lake: str
@@ -40,7 +40,7 @@ class Known(NamedTuple):
         return runner.declared(spark, written, _paths(self.lake, written))
 
 
-def known(case: JudgedCase, lakes: Sequence[str]) -> Known:
+def known(case: JudgedCase, lakes: Sequence[str]) -> KnownTables:
     """What the latest run of the first lake has that was made of the same, by the same.
 
     That is of the same rows, of lives with the same verdicts, by the same rules and the same code.
@@ -49,18 +49,18 @@ def known(case: JudgedCase, lakes: Sequence[str]) -> Known:
     home = storage.lake_url(lakes[0])
     ledger = keeping.days_of(catalogue.find(LEDGER), case.evidence(), home)
     if ledger is None:
-        return Known(home)
+        return KnownTables(home)
     try:
         standing = runs.standing(home)
     except LocalError:
-        return Known(home)
+        return KnownTables(home)
     for run in standing:
         # The folder of a day has the same lives with the same verdicts for ever, and its name is
         # in what the day's part of the ledger was made of.
         told = run.tables.get(LEDGER)
         if told and told.days == ledger.made_of and _is_same(run, case, lakes):
-            return Known(home, _there(run, run.tables), _there(run, run.partials))
-    return Known(home)
+            return KnownTables(home, _there(run, run.tables), _there(run, run.partials))
+    return KnownTables(home)
 
 
 def _is_same(run: LakeRun, case: JudgedCase, lakes: Sequence[str]) -> bool:

@@ -16,7 +16,7 @@ from onceonly.lake.jobs import keeping, ownership, prerequisites, registration
 from onceonly.lake.jobs.apart import put_apart
 from onceonly.lake.jobs.case import judge, open_case, rules_of, sheet_of
 from onceonly.lake.jobs.findings import find
-from onceonly.lake.jobs.known import Known, known
+from onceonly.lake.jobs.known import KnownTables, known
 from onceonly.lake.jobs.page import write_report
 from onceonly.lake.jobs.publication import publish, write_tables
 from onceonly.lake.jobs.reading import LEDGER
@@ -161,8 +161,7 @@ def reconcile(  # noqa: PLR0913 - because each is one choice of its caller's
         summary = ReconcileSummary(judged, str(apart), {}, pending)
         run: LakeRun | None = None
         if not is_alone:
-            there = known(case, lakes)
-            told, others, partials = _write_others(told, judged, wanted, there, target)
+            told, others, partials = _write_others(told, judged, wanted, known(case, lakes), target)
             run = publish(case, judged, lakes, ledger + others, partials)
             places = {name: run.place(name) for name in run.tables if name != LEDGER}
             found = run.place(LEDGER)
@@ -180,7 +179,7 @@ def reconcile(  # noqa: PLR0913 - because each is one choice of its caller's
 
 
 def _write_others(
-    told: Evidence, judged: Judged, names: Sequence[str], there: Known, target: Target
+    told: Evidence, judged: Judged, names: Sequence[str], there: KnownTables, target: Target
 ) -> tuple[Evidence, list[Written], list[Written]]:
     """Write the tables beside the ledger, and the partials that they are summed up from first.
 
