@@ -70,6 +70,15 @@ def test_tables_that_are_read_again_are_the_same_at_every_instant(
     assert differing == {table.name for table in catalogue.TABLES if table.by_instant}
 
 
+def ingested(place: Path) -> Path:
+    """A lake of both journals."""
+    lake, there = place / "lake", exchange()
+    publish(lake, there.sender)
+    publish(lake, there.receiver)
+    jobs.ingest(str(lake))
+    return lake
+
+
 def read_again(
     spark: SparkSession,
     lake: Path,
@@ -88,10 +97,7 @@ def test_a_page_of_another_instant_is_the_same_with_and_without_a_run(
     spark: SparkSession, tmp_path: Path
 ):
     """All tables but those that the instant decides are read, where there are any."""
-    lake, there = tmp_path / "lake", exchange()
-    publish(lake, there.sender)
-    publish(lake, there.receiver)
-    jobs.ingest(str(lake))
+    lake = ingested(tmp_path)
     jobs.reconcile(str(lake), as_of=MUCH_LATER, tables=None)
     as_of = MUCH_LATER + 30 * HOUR_US
     every = {one.name for one in catalogue.TABLES if not one.by_instant}
@@ -108,11 +114,8 @@ def test_a_page_of_another_instant_is_the_same_with_and_without_a_run(
 def test_a_run_with_nothing_new_keeps_the_tables_that_are_the_same(
     spark: SparkSession, tmp_path: Path
 ):
-    """At another instant too: those that it decides are written, the others stay where they are."""
-    lake, there = tmp_path / "lake", exchange()
-    publish(lake, there.sender)
-    publish(lake, there.receiver)
-    jobs.ingest(str(lake))
+    """At another instant too; those that it decides are written, and those of which files are gone."""
+    lake = ingested(tmp_path)
     tables = ("hops", "availability", "volume", "turnaround", "in_doubt")
     first = jobs.reconcile(str(lake), as_of=MUCH_LATER, tables=tables)
     as_of = MUCH_LATER + 30 * HOUR_US
@@ -125,6 +128,10 @@ def test_a_run_with_nothing_new_keeps_the_tables_that_are_the_same(
         return {name: fingerprint(jobs.table(spark, str(lake), name, run)) for name in tables}
 
     kept = contents(again.run)
+    shutil.rmtree(lake / "tables" / "volume")
+    mended = jobs.reconcile(str(lake), as_of=as_of, tables=tables)
+    assert mended.tables["hops"] == first.tables["hops"]
+    assert contents(mended.run) == kept
     shutil.rmtree(lake / "runs")
     assert contents(jobs.reconcile(str(lake), as_of=as_of, tables=tables).run) == kept
 
