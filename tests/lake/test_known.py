@@ -114,7 +114,7 @@ def test_a_page_of_another_instant_is_the_same_with_and_without_a_run(
 def test_a_run_with_nothing_new_keeps_the_tables_that_are_the_same(
     spark: SparkSession, tmp_path: Path
 ):
-    """At another instant too; those that it decides are written, and those of which files are gone."""
+    """At another instant too; it writes those that this decides, and those that are gone."""
     lake = ingested(tmp_path)
     tables = ("hops", "availability", "volume", "turnaround", "in_doubt")
     first = jobs.reconcile(str(lake), as_of=MUCH_LATER, tables=tables)
