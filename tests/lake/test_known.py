@@ -85,11 +85,13 @@ def read_again(
     as_of: int | None,
     policy: Policy | None = None,
     evidence: str | None = None,
+    *,
+    is_alone: bool = False,
 ) -> set[str]:
     """The tables and partials that a run gives to a judgement at that instant."""
     former = None if evidence is None else jobs.run(str(lake), evidence)
     case = open_case(spark, [str(lake)], as_of, policy or Policy(), former)
-    there = known(case, [str(lake)])
+    there = known(case, [str(lake)], is_alone=is_alone)
     return there.tables.keys() | there.partials.keys()
 
 
@@ -120,6 +122,9 @@ def test_a_run_with_nothing_new_keeps_the_tables_that_are_the_same(
     first = jobs.reconcile(str(lake), as_of=MUCH_LATER, tables=tables)
     as_of = MUCH_LATER + 30 * HOUR_US
     again = jobs.reconcile(str(lake), as_of=as_of, tables=tables)
+    jobs.reconcile(str(lake), as_of=as_of, tables=("hops",), policy=Policy(grace_us=1))
+    assert read_again(spark, lake, as_of) == set(), "another run may remove them meanwhile"
+    assert "hops" in read_again(spark, lake, as_of, is_alone=True)
     same = {name for name in tables if again.tables[name] == first.tables[name]}
     assert same == {"hops", "availability", "volume"}
     runs.sweep(str(lake), keep_s=0)

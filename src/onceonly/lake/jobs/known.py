@@ -40,18 +40,19 @@ class KnownTables(NamedTuple):
         return runner.declared(spark, written, _paths(self.lake, written))
 
 
-def known(case: JudgedCase, lakes: Sequence[str]) -> KnownTables:
+def known(case: JudgedCase, lakes: Sequence[str], *, is_alone: bool = True) -> KnownTables:
     """What the latest run of the first lake has that was made of the same, by the same.
 
     That is of the same rows, of lives with the same verdicts, by the same rules and the same code.
-    Nothing where there is no such run, or nobody can read it.
+    Nothing where there is no such run, or nobody can read it. Where `is_alone` says that the caller
+    holds `lease.tabling`, runs count whose tables the next one may remove; else the current one.
     """
     home = storage.lake_url(lakes[0])
     ledger = keeping.days_of(catalogue.find(LEDGER), case.evidence(), home)
     if ledger is None:
         return KnownTables(home)
     try:
-        standing = runs.standing(home)
+        standing = runs.standing(home) if is_alone else [runs.current(home)]
     except LocalError:
         return KnownTables(home)
     for run in standing:

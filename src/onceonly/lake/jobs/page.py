@@ -32,8 +32,8 @@ def report(  # noqa: PLR0913 - because each is one choice of its caller's
 
     `terms` is what was agreed, by agreement id, and `sla` what was promised beside it: without the
     terms the page cannot tell whether a budget was kept. `as_of`, `policy` and `evidence` are as
-    for `reconcile`. Where a run had the same rows and verdicts, those of its tables are read that
-    the instant does not decide.
+    for `reconcile`. Where the current run had the same rows and verdicts, those of its tables are
+    read that the instant does not decide.
 
     Raises, before Spark starts, `LocalError` (NoLake, NothingIngested, NotMicroseconds, NoRun,
     NoJava) and `OSError` for an `out` that cannot be written; then `LocalError` (EvidenceGone).
@@ -46,7 +46,7 @@ def report(  # noqa: PLR0913 - because each is one choice of its caller's
     spark = start(lake, master)
     case = open_case(spark, lakes, as_of, rules_of(policy, former), former)
     case = case._replace(terms=terms, sla=sla)
-    there = known(case, lakes)
+    there = known(case, lakes, is_alone=False)
     case = case._replace(partials=there.frames(spark))
     write_report(find(case, judge(case), partial(there.table, spark)), out)
     case.judged.unpersist()
