@@ -7,7 +7,7 @@ export ONCEONLY_CLASS_ARCHIVE := $(CURDIR)/.venv/spark.jsa
 export PYTHONUNBUFFERED := 1
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: help setup demo test check bench bench-growth bench-lake docs conformance interop formats coverage excepts simulate nemesis fuzz fuzz-packages mutants small-mutants lock image release clean
+.PHONY: help setup demo test gate check bench bench-growth bench-lake docs conformance interop formats coverage excepts simulate nemesis fuzz fuzz-packages mutants small-mutants lock image release clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | sort
@@ -30,27 +30,40 @@ $(ONCEONLY_CLASS_ARCHIVE): $(READY)
 demo: $(READY)  ## two gateways, a faulty link, hard kills, and Spark's verdict (under 90 s)
 	$(BIN)/onceonly demo $(ARGS)
 
-# Three lanes side by side, of about the same length: tests of Spark mostly wait for one core that
-# plans, the others for processes to start and for retries. With ARGS one run, of what they say.
-LAKE_TESTS := tests/lake
+# Lanes of about the same length, three at once: tests of Spark mostly wait for one core that plans,
+# the others for processes to start and for retries. With ARGS one run, of what they say.
+LANES := test-others test-lake test-gateway test-increments
+SIDE_BY_SIDE := $(MAKE) --jobs 3 --output-sync=target --keep-going
+INCREMENT_TESTS := tests/lake/gold tests/lake/ingest
 GATEWAY_TESTS := tests/gateway tests/pyspark_onceonly tests/demo tests/bench tests/interop
 ifdef ARGS
 test: $(READY)  ## all tests, the short nemesis among them; ARGS="tests/wire -k header" for some
 	$(BIN)/python -m pytest $(ARGS)
 else
 test: $(READY) $(ONCEONLY_CLASS_ARCHIVE)
-	$(MAKE) --jobs 3 --output-sync=target --keep-going test-lake test-gateway test-others
+	$(SIDE_BY_SIDE) $(LANES)
 endif
 
-.PHONY: test-lake test-gateway test-others
+# What takes longest begins first, so that both processors have work to the end.
+gate: $(READY) $(ONCEONLY_CLASS_ARCHIVE)  ## what .ci/run asks for: test, check, coverage, and worlds that no commit has seen before
+	$(SIDE_BY_SIDE) $(LANES) check coverage fresh
+
+.PHONY: $(LANES) fresh
 test-lake: $(READY)
-	$(BIN)/python -m pytest $(LAKE_TESTS)
+	$(BIN)/python -m pytest tests/lake $(patsubst %,--ignore=%,$(INCREMENT_TESTS))
+
+test-increments: $(READY)
+	$(BIN)/python -m pytest $(INCREMENT_TESTS)
 
 test-gateway: $(READY)
 	$(BIN)/python -m pytest $(GATEWAY_TESTS)
 
 test-others: $(READY)
-	$(BIN)/python -m pytest $(patsubst %,--ignore=%,$(LAKE_TESTS) $(GATEWAY_TESTS))
+	$(BIN)/python -m pytest $(patsubst %,--ignore=%,tests/lake $(GATEWAY_TESTS))
+
+# Where they begin is made of the commit.
+fresh: $(READY)
+	$(BIN)/onceonly simulate --fresh 20000
 
 coverage: $(READY)  ## every branch of the inner rings, by their own unit tests (about a minute)
 	rm -rf build/coverage

@@ -56,8 +56,8 @@ BODY = b"<Order/>" * 500
 BATCH = 50
 """Messages of one transaction, as many pairs at once have."""
 
-LOOK_UPS = 5_000
-MESSAGES = 4_000
+SAMPLE = 4_000
+"""Look-ups and messages of a measurement."""
 AN_ID = "lower(hex(randomblob(16))) || '@buyer.example'"
 
 FILL = f"""
@@ -186,7 +186,7 @@ def look_ups(store: SqliteStore, keys: list[MessageKey]) -> Callable[[], int]:
     return work
 
 
-def known_keys(path: Path) -> list[MessageKey]:
+def known_keys(path: Path, sample: int) -> list[MessageKey]:
     """Keys of messages from all times, in no order."""
     connection = apsw.Connection(str(path))
     last = connection.execute("SELECT max(position) FROM inbound").get
@@ -196,14 +196,14 @@ def known_keys(path: Path) -> list[MessageKey]:
             "SELECT message_id, from_party, to_party FROM inbound WHERE position = ?",
             (chance.randint(1, last),),
         ).get
-        for _ in range(LOOK_UPS)
+        for _ in range(sample)
     ]
     connection.close()
     return [MessageKey(*pair, name) for name, *pair in found]
 
 
-def new_keys(new_id: NewId) -> list[MessageKey]:
-    return [MessageKey(PARTNERS[n % 200], OURS, new_id()) for n in range(LOOK_UPS)]
+def new_keys(new_id: NewId, sample: int) -> list[MessageKey]:
+    return [MessageKey(PARTNERS[n % 200], OURS, new_id()) for n in range(sample)]
 
 
 def foreign_id() -> str:
@@ -271,20 +271,20 @@ def hand_over(txn: Transaction, message: Message) -> None:
     txn.append((row(Event.HANDED_OVER, message.message_id, Direction.IN),))
 
 
-def steps_of_messages(store: SqliteStore, new_id: NewId) -> Callable[[], int]:
+def steps_of_messages(store: SqliteStore, new_id: NewId, sample: int) -> Callable[[], int]:
     """Both sides of messages, in batches, with their commits and what the log is folded back by."""
-    sent = [message_of(OURS, PARTNERS[n % 200], our_id()) for n in range(MESSAGES)]
-    received = [message_of(PARTNERS[n % 200], OURS, new_id()) for n in range(MESSAGES)]
+    sent = [message_of(OURS, PARTNERS[n % 200], our_id()) for n in range(sample)]
+    received = [message_of(PARTNERS[n % 200], OURS, new_id()) for n in range(sample)]
 
     def work() -> int:
-        for start in range(0, MESSAGES, BATCH):
+        for start in range(0, sample, BATCH):
             for messages, steps in ((sent, (submit, settle)), (received, (receive, hand_over))):
                 for step in steps:
                     transaction = store.begin()
                     for message in messages[start : start + BATCH]:
                         step(transaction, message)
                     store.commit()
-        return MESSAGES
+        return sample
 
     return work
 
@@ -338,19 +338,21 @@ def serving(store: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
             process.kill()
 
 
-Prepare = Callable[[SqliteStore, Path], Callable[[], int]]
+Prepare = Callable[[SqliteStore, Path, int], Callable[[], int]]
 
 CASES: dict[str, Prepare] = {
-    "known_us": lambda store, path: look_ups(store, known_keys(path)),
-    "unknown_us": lambda store, _: look_ups(store, new_keys(our_id)),
-    "unknown_foreign_us": lambda store, _: look_ups(store, new_keys(foreign_id)),
-    "message_us": lambda store, _: steps_of_messages(store, our_id),
-    "message_foreign_us": lambda store, _: steps_of_messages(store, foreign_id),
+    "known_us": lambda store, path, sample: look_ups(store, known_keys(path, sample)),
+    "unknown_us": lambda store, _, sample: look_ups(store, new_keys(our_id, sample)),
+    "unknown_foreign_us": lambda store, _, sample: look_ups(store, new_keys(foreign_id, sample)),
+    "message_us": lambda store, _, sample: steps_of_messages(store, our_id, sample),
+    "message_foreign_us": lambda store, _, sample: steps_of_messages(store, foreign_id, sample),
 }
 """What is done over both stores in turn. Ids are as gateways of ours give them, or foreign ones."""
 
 
-def measure(paths: dict[str, Path], rounds: int, messages: int) -> dict[str, dict[str, Any]]:
+def measure(
+    paths: dict[str, Path], rounds: int, messages: int, sample: int
+) -> dict[str, dict[str, Any]]:
     report: dict[str, dict[str, Any]] = {
         name: {"start_s": median(start_s(path) for _ in range(rounds))}
         for name, path in paths.items()
@@ -360,7 +362,7 @@ def measure(paths: dict[str, Path], rounds: int, messages: int) -> dict[str, dic
         took: dict[str, list[float]] = {name: [] for name in paths}
         for _ in range(rounds):
             for name, path in paths.items():
-                took[name].append(processor_us(prepare(stores[name], path)))
+                took[name].append(processor_us(prepare(stores[name], path, sample)))
         for name, figures in report.items():
             figures[case] = round(min(took[name]), 1)
     for name, figures in report.items():
@@ -376,6 +378,9 @@ def main() -> None:
     arguments.add_argument("--messages", type=int, default=1_000_000)
     arguments.add_argument("--known", type=int, default=10_000_000, help="at least the messages")
     arguments.add_argument("--rounds", type=int, default=5)
+    arguments.add_argument(
+        "--sample", type=int, default=SAMPLE, help="messages and look-ups of a measurement"
+    )
     arguments.add_argument("--keep", action="store_true", help="leave the stores where they are")
     given = arguments.parse_args()
     folder = Path("build/bench-growth")
@@ -384,7 +389,7 @@ def main() -> None:
     make_store(few, 0, min(10_000, given.known))
     if not many.exists():
         make_store(many, given.messages, given.known)
-    report = measure({"few": few, "many": many}, given.rounds, given.messages)
+    report = measure({"few": few, "many": many}, given.rounds, given.messages, given.sample)
     target = Path("build/bench-growth.json")
     target.write_text(json.dumps(report, indent=2) + "\n")
     show(report)
