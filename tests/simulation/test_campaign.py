@@ -126,7 +126,7 @@ def test_merging_is_adding():
 
 def test_more_processes_find_the_same():
     """The number of processes decides nothing but the time."""
-    one, two = (local.run(0, 120, jobs=jobs) for jobs in (1, 2))
+    one, two = (local.run(0, 60, jobs=jobs) for jobs in (1, 2))
     one.seconds = two.seconds = one.core_seconds = two.core_seconds = 0
     assert one == two
 

@@ -19,8 +19,8 @@ from onceonly.simulation.campaign.code import fresh_seed
 from onceonly.simulation.campaign.worlds import run_plan, run_range, run_seed
 from onceonly.simulation.generator.workload import plan_of
 
-SEEDS = 200
-"""One in a hundred of those that a change is tried with."""
+SEEDS = 100
+"""One in two hundred of those that a change is tried with."""
 
 FIRST = fresh_seed()
 """Each commit tries others."""

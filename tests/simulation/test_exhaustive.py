@@ -9,10 +9,20 @@ from onceonly.simulation.campaign import exhaustive
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.network import Fate
 
+SHARDS = 2
+Walked = tuple[exhaustive.WalkResult, Path]
 
-def test_every_execution_of_a_small_space_is_run_and_keeps_every_invariant() -> None:
-    """Every crash in good weather: as many runs as the tree has leaves, and no violation."""
-    report = exhaustive.run(depth=0)
+
+@pytest.fixture(scope="module")
+def walked(tmp_path_factory: pytest.TempPathFactory) -> Walked:
+    """Every crash in good weather, by two processes, and where they have kept what they found."""
+    kept = tmp_path_factory.mktemp("walked")
+    return exhaustive.run_on(2, depth=0, shards=SHARDS, kept=kept), kept
+
+
+def test_every_execution_of_a_small_space_is_run_and_keeps_every_invariant(walked: Walked) -> None:
+    """As many runs as the tree has leaves, and no violation."""
+    report, _ = walked
     assert report.violations == ()
     assert report.is_complete
     assert set(report.executed) == {"rm-2000", "rm-2001", "relay", "accept"}
@@ -53,20 +63,20 @@ def test_a_late_copy_has_arrived_before_a_world_ends(fate: Fate) -> None:
     assert execution.violations == []
 
 
-def test_a_walk_goes_on_where_it_was(tmp_path: Path) -> None:
-    """What was done is read and not run again, and the report is the same."""
-    first = exhaustive.run_on(2, depth=0, shards=3, kept=tmp_path)
-    parts = sorted(tmp_path.iterdir())
-    assert len(parts) == 3
+def test_a_walk_goes_on_where_it_was(walked: Walked) -> None:
+    """What was done is read and not run again, and the report is the same by one process."""
+    first, kept = walked
+    parts = sorted(kept.iterdir())
+    assert len(parts) == SHARDS
     parts[0].unlink()
-    kept = {part: part.stat().st_mtime_ns for part in parts[1:]}
-    again = exhaustive.run_on(1, depth=0, shards=3, kept=tmp_path)
+    left = {part: part.stat().st_mtime_ns for part in parts[1:]}
+    again = exhaustive.run_on(1, depth=0, shards=SHARDS, kept=kept)
     assert changed(again, seconds=0) == changed(first, seconds=0)
-    assert {part: part.stat().st_mtime_ns for part in parts[1:]} == kept
+    assert {part: part.stat().st_mtime_ns for part in parts[1:]} == left
 
 
-def test_a_report_is_read_as_it_was_written() -> None:
+def test_a_report_is_read_as_it_was_written(walked: Walked) -> None:
     """Violations with the path that replays them, too."""
     found = exhaustive.Counterexample("relay", (0, 1), ("lost A>R#1",), Violation("I3", "why", 7))
-    report = changed(exhaustive.run(depth=0, shard=(0, 9)), violations=(found,))
+    report = changed(walked[0], violations=(found,))
     assert exhaustive.from_json(exhaustive.to_json(report)) == report
