@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from onceonly.journal.segment import to_table
-from onceonly.lake import class_archive, java, schemas
+from onceonly.lake import class_archive, java, jvm, schemas
 from onceonly.lake.runner import LITTLE_JAVA, SETTINGS, TINY
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
+    jvm.know_classes(session.sparkContext)
     yield session
     session.stop()
 

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from threading import Thread
 from typing import Final
 
+from py4j.java_gateway import JavaClass
 from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
@@ -28,6 +29,14 @@ LINES_KEPT: Final = 40
 _LINE_MAX: Final = 2_000
 _LAST_WORDS_S: Final = 5.0
 """What a JVM that ended has printed is there to be read; a child of its may hold the pipe."""
+
+ASKED_FOR: Final = (
+    "functions",
+    "org.apache.spark.sql.functions",
+    "PythonUtils",
+    "PythonSQLUtils",
+)
+"""The classes by which PySpark makes columns, under the names that it uses."""
 
 _said: Final[deque[str]] = deque(maxlen=LINES_KEPT)
 
@@ -61,6 +70,27 @@ def launch(conf: SparkConf) -> None:
     talk.addHandler(_Keeper())
     talk.propagate = False
     SparkContext(conf=conf, gateway=gateway)
+
+
+def know_classes(context: SparkContext) -> None:
+    """Ask the JVM once for what PySpark asks it for again with every column that it makes.
+
+    Each time the JVM looks for a class of the short name in all its jars, then in the packages that
+    are imported, then for the method: of the processor time of a small lake's run an eighth.
+    """
+    view = context._jvm  # noqa: SLF001 - because Spark has no public way to it
+    for name in ASKED_FOR:
+        found = getattr(view, name)
+        setattr(view, name, _Known(found._fqn, found._gateway_client))  # noqa: SLF001 - because py4j has no public names for them
+
+
+class _Known(JavaClass):  # type: ignore[misc]  # because py4j is not typed
+    """A class of Java's that keeps the methods that it was asked for."""
+
+    def __getattr__(self, name: str) -> object:
+        member = super().__getattr__(name)
+        self.__dict__[name] = member
+        return member
 
 
 @contextmanager

@@ -195,6 +195,7 @@ def session(
         jvm.launch(conf)
     spark = SparkSession.builder.config(conf=conf).getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
+    jvm.know_classes(spark.sparkContext)
     return spark
 
 
