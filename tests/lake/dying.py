@@ -2,8 +2,28 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+WITHIN_S = 900
+
 _DIES = """
 import importlib, os, signal, sys
+
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+gateway = launch_gateway()
+running = gateway.jvm.SparkSession.getDefaultSession().get().sparkContext()
+java = gateway.jvm.JavaSparkContext.fromSparkContext(running)
+spark = SparkSession(SparkContext(gateway=gateway, jsc=java, conf=SparkConf(_jconf=java.getConf())))
 
 *given, place, when, count = sys.argv[1:]
 module, _, name = place.rpartition(".")
@@ -25,10 +45,21 @@ setattr(module, name, dying)
 """
 
 
-def that_dies(job: str) -> str:
-    """A program that does the job with what it is `given`, and dies at a call.
+def died(spark: SparkSession, job: str, *given: str, place: str, when: str, count: int) -> None:
+    """Do the job with what it is `given` in a process that dies at a call, and see it dead.
 
-    After what the job takes, its arguments are the place (module within `onceonly.lake` and
-    function), `before` or `after`, and the number of the call.
+    The place is a module within `onceonly.lake` and a function; it dies `before` or `after` the
+    `count`-th call. The process is a driver of its own with the test's JVM, which is warm: what a
+    driver leaves behind at a call of Python's is the same, whether its JVM dies with it or not.
     """
-    return _DIES + job
+    asked = [sys.executable, "-c", _DIES + job, *given, place, when, str(count)]
+    gateway = spark.sparkContext._gateway
+    assert gateway is not None
+    at = gateway.java_parameters
+    where = {"PYSPARK_GATEWAY_PORT": str(at.port), "PYSPARK_GATEWAY_SECRET": at.auth_token}
+    dead = subprocess.run(
+        asked, env=os.environ | where, timeout=WITHIN_S, check=False, capture_output=True
+    )
+    assert dead.returncode == -signal.SIGKILL, (place, dead.stderr.decode()[-2_000:])
+    # What it had cached would otherwise be found by whoever reads the same.
+    spark.catalog.clearCache()

@@ -117,21 +117,54 @@ def test_words_of_a_stranger_hide_no_register(frame: Frame):
     assert found.of(failure_notices.DEFINITION).rows
 
 
-def test_the_same_journals_give_the_same_page(frame: Frame):
-    """Where pairs are equally bad or busy their names decide, and not the order of the files."""
+@pytest.fixture(scope="module")
+def several(frame: Frame) -> tuple[list[Record], Findings]:
+    """Rows of pairs of which none is worse or busier than another, and what is found in them."""
     rows: list[Record] = []
     for names in (("urn:1", BUYER), ("urn:2", SELLER), ("urn:3", BETWEEN)):
         there, back = two_parties(names)
         there.matched_late("late@example")
-        there.matched_after_lost_ack("repeated@example")
-        there.given_up("given-up@example")
+        for number in range(3):
+            there.matched_after_lost_ack(f"repeated-{number}@example")
+            there.given_up(f"given-up-{number}@example")
+        there.queued("waits@example")
         there.of_pair(Event.PAIR_SUSPENDED, reason="maintenance")
         back.submit("job@example", actor="job:night")
         back.out(Event.REJECTED, "no@example", actor="job:night", error_code="TooLarge")
         rows += records(there)
-    one, other = (found_in(frame(part)) for part in (rows, rows[::-1]))
+    return rows, found_in(frame(rows))
+
+
+def test_the_same_journals_give_the_same_page(frame: Frame, several: tuple[list[Record], Findings]):
+    """Where pairs are equally bad or busy their names decide, and not the order of the files."""
+    rows, one = several
+    other = found_in(frame(rows[::-1]))
     assert one.per_pair == other.per_pair
     assert one.overall == other.overall
+
+
+def test_all_pairs_added_up_are_what_all_pairs_taken_as_one_are(
+    frame: Frame, several: tuple[list[Record], Findings]
+):
+    """Sums over the table are those over the lives, for whatever pictures of the whole show."""
+    rows, found = several
+    made = evidence(frame(rows), as_of=DAWN + 3 * DAY)
+    for ask in ADDED_UP:
+        if ask.table not in ("volume", "error_pareto"):
+            definition = catalogue.find(ask.table).definition
+            one = made._replace(
+                judged=as_one_pair(made.judged), width_us=found.width_us(definition)
+            )
+            expected = [
+                row.asDict() for row in plain(catalogue.find(ask.table).make(one)).collect()
+            ]
+            got = found.overall[ask.table].rows
+            expected = [row for row in expected if row.get("repeats", 1) > 0]
+            assert len(got) == len(expected) > 0, ask.table
+            for row in got:
+                told = {name: value for name, value in row.items() if value is not None}
+                told.pop("suspended_us", None)
+                assert any(told.items() <= other.items() for other in expected), (ask.table, told)
 
 
 def test_a_waterfall_without_a_timed_stage_is_no_picture(frame: Frame):
@@ -175,37 +208,6 @@ def test_contents_that_one_side_does_not_tell_are_a_cause(frame: Frame):
     found = {row["cause"]: row["examples"] for row in causes(case, judged)}
     assert found == {CONTENT_UNPROVEN: ["m@example"], HEADER_UNPROVEN: ["m@example"]}
     assert judged.unproven == judged.header_unproven == 1
-
-
-def test_all_pairs_added_up_are_what_all_pairs_taken_as_one_are(frame: Frame):
-    """Sums over the table are those over the lives, for whatever pictures of the whole show."""
-    rows: list[Record] = []
-    for names in (("urn:1", BUYER), ("urn:2", SELLER)):
-        there, _ = two_parties(names)
-        for number in range(3):
-            there.matched_after_lost_ack(f"{number}@example")
-            there.given_up(f"up-{number}@example")
-        there.queued("waits@example")
-        rows += records(there)
-    whole = frame(rows)
-    found = found_in(whole)
-    made = evidence(whole, as_of=DAWN + 3 * DAY)
-    for ask in ADDED_UP:
-        if ask.table not in ("volume", "error_pareto"):
-            definition = catalogue.find(ask.table).definition
-            one = made._replace(
-                judged=as_one_pair(made.judged), width_us=found.width_us(definition)
-            )
-            expected = [
-                row.asDict() for row in plain(catalogue.find(ask.table).make(one)).collect()
-            ]
-            got = found.overall[ask.table].rows
-            expected = [row for row in expected if row.get("repeats", 1) > 0]
-            assert len(got) == len(expected) > 0, ask.table
-            for row in got:
-                told = {name: value for name, value in row.items() if value is not None}
-                told.pop("suspended_us", None)
-                assert any(told.items() <= other.items() for other in expected), (ask.table, told)
 
 
 def test_a_journal_that_tells_only_what_it_must_fills_a_page(frame: Frame, tmp_path: Path):

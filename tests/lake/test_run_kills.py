@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from dying import that_dies
+from dying import died
 from journals import MUCH_LATER, PLANTS, SECOND, healthy, plant, publish
 
 from onceonly.lake import jobs
@@ -29,14 +29,11 @@ WATCH_EVERY_S = 0.02
 TABLES = ("differences", "in_doubt", "in_doubt_ages")
 """A run to which nothing came keeps the first of them, and writes the others."""
 
-DIES = that_dies(
-    f"""
+RUN = f"""
 from onceonly.lake import jobs
 lake, as_of = given
-jobs.reconcile(lake, as_of=int(as_of), tables={TABLES}, master="local[2]")
+jobs.reconcile(lake, as_of=int(as_of), tables={TABLES})
 """
-)
-"""A run that kills itself at a place: nothing in the product knows of this."""
 
 RUNS = f"""
 import sys
@@ -102,15 +99,13 @@ def seen(spark: SparkSession, lake: str) -> tuple[int, Counter[str], dict[str, i
 
 def test_a_run_that_is_killed_anywhere_has_published_nothing_or_all(spark: SparkSession, lake: str):
     """One after the other on one lake; then a run goes through, and nothing is left of them."""
-    dead = driver(DIES, lake, str(MUCH_LATER), "storage.lay_flat", "after", "1")
-    assert dead.wait(RUN_WITHIN_S) == -signal.SIGKILL
+    died(spark, RUN, lake, str(MUCH_LATER), place="storage.lay_flat", when="after", count=1)
     assert not jobs.runs(lake)
     jobs.reconcile(lake, as_of=MUCH_LATER, tables=TABLES)
     before = seen(spark, lake)
     for number, (place, when, count, is_published) in enumerate(PLACES, 1):
         as_of = MUCH_LATER + number * SECOND
-        dead = driver(DIES, lake, str(as_of), place, when, str(count))
-        assert dead.wait(RUN_WITHIN_S) == -signal.SIGKILL, place
+        died(spark, RUN, lake, str(as_of), place=place, when=when, count=count)
         found = seen(spark, lake)
         assert found == ((as_of, *before[1:]) if is_published else before), place
         before = found

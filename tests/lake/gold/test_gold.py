@@ -68,23 +68,34 @@ def at_once(
     return model.with_terms(judged, model.terms(held.read("journal")))
 
 
-def is_equal(spark: SparkSession, lakes: list[str], as_of: int, policy: Policy = POLICY) -> bool:
-    """Whether the lives are the same, and what is counted of them for totals and sheet."""
+def is_equal(
+    spark: SparkSession,
+    lakes: list[str],
+    as_of: int,
+    policy: Policy = POLICY,
+    *,
+    has_sheet: bool = False,
+) -> bool:
+    """Whether the lives are the same, and what is counted of them for totals.
+
+    With `has_sheet` that for the sheet as well, which takes as long again.
+    """
     case = open_case(spark, lakes, as_of, policy)
     whole = at_once(spark, lakes, as_of, policy).persist()
-    tried = invariants.breaches(whole, as_of=as_of, policy=policy)
-    pairs = (
+    pairs = [
         (case.judged, whole),
         (reconciliation.added(case.counts()), reconciliation.counts(whole)),
-        (invariants.sheet(case.tallies()), invariants.sheet(invariants.tallies(tried))),
-    )
+    ]
+    if has_sheet:
+        tried = invariants.breaches(whole, as_of=as_of, policy=policy)
+        pairs += [(invariants.sheet(case.tallies()), invariants.sheet(invariants.tallies(tried)))]
     found = [
         fingerprint(kept.select(*sorted(kept.columns)))
         == fingerprint(expected.select(*sorted(kept.columns)))
         for kept, expected in pairs
     ]
     whole.unpersist()
-    assert found[1] == found[2] == found[0], f"lives, totals, sheet: {found}"
+    assert all(found) or not any(found), f"lives, totals, sheet: {found}"
     return found[0]
 
 
@@ -93,22 +104,22 @@ def test_gold_is_what_all_rows_give_whatever_came_when(spark: SparkSession, tmp_
     there, back = exchanges(3)
     lake, chance = str(tmp_path), random.Random(4)
     rows = len(there.sender.records)
-    bounds = [0, *sorted(chance.sample(range(1, rows), 5)), rows]
+    bounds = [0, *sorted(chance.sample(range(1, rows), 4)), rows]
     parts = list(pairwise(bounds))
     chance.shuffle(parts)
     last = max(row.at for row in (*there.sender.records, *there.receiver.records))
     instants = [last, last + 60 * SECOND, MUCH_LATER, last + 400 * SECOND]
     for number, (low, high) in enumerate(parts):
         publish(tmp_path, there.sender, first=low + 1, last=high)
-        if number == 2:
+        if number == 1:
             publish(tmp_path, there.receiver, last=60)
-        if number == 4:
+        if number == 3:
             jobs.compact(lake)
             publish(tmp_path, back.sender, first=61)
         jobs.ingest(lake)
         assert is_equal(spark, [lake], instants[number % len(instants)])
-    for as_of in instants:
-        assert is_equal(spark, [lake], as_of)
+    # Back in time: what has turned by an instant has not yet.
+    assert is_equal(spark, [lake], instants[1], has_sheet=True)
 
 
 def test_only_days_that_rows_or_time_have_changed_are_written(spark: SparkSession, tmp_path: Path):
@@ -162,7 +173,7 @@ def test_other_rules_do_not_take_the_place_of_those_before(spark: SparkSession, 
     for policy, before in first.items():
         now = folders(policy)
         assert [name for name in before if now[name] != before[name]] == [max(before)]
-        assert is_equal(spark, [lake], as_of, policy)
+        assert is_equal(spark, [lake], as_of, policy, has_sheet=True)
 
 
 def test_rows_that_do_not_count_any_more_leave_gold(spark: SparkSession, tmp_path: Path):
@@ -177,7 +188,7 @@ def test_rows_that_do_not_count_any_more_leave_gold(spark: SparkSession, tmp_pat
     segment = str(gone.relative_to(tmp_path))
     gone.unlink()
     jobs.distrust(lake, segment, reason="it was never published")
-    assert is_equal(spark, [lake], MUCH_LATER)
+    assert is_equal(spark, [lake], MUCH_LATER, has_sheet=True)
     assert open_case(spark, [lake], MUCH_LATER, POLICY).judged.count() > 0
 
 
@@ -195,7 +206,7 @@ def test_another_party_s_journal_makes_its_days_judged_again(spark: SparkSession
     first = days.load(days.place([lake])).days
     publish(tmp_path, there.receiver, last=1)
     jobs.ingest(lake)
-    assert is_equal(spark, [lake], MUCH_LATER)
+    assert is_equal(spark, [lake], MUCH_LATER, has_sheet=True)
     last = days.load(days.place([lake])).days
     assert [name for name in first if last[name] == first[name]] == ["2025-10-18"]
     kept = open_case(spark, [lake], MUCH_LATER, POLICY).judged
@@ -216,7 +227,8 @@ def test_gold_of_another_version_is_made_again(spark: SparkSession, tmp_path: Pa
     assert days.load(where).folds == refreshing.FOLDS_MARK
     for content in ("{", '{"version": 99}'):
         Path(where, "gold.json").write_text(content)
-        assert is_equal(spark, [lake], MUCH_LATER)
+        assert not days.load(where).days
+    assert is_equal(spark, [lake], MUCH_LATER)
 
 
 def test_a_lake_that_nobody_may_write_into_is_judged(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +11,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent.parent))
 sys.path.insert(0, str(Path(__file__).parent))
 
-from dying import that_dies
+from dying import died
 from journals import MUCH_LATER, SECOND, publish
 from test_gold import POLICY, exchanges, is_equal
 
@@ -26,18 +24,12 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-JOB_WITHIN_S = 900
-
-DIES = that_dies(
-    """
-from onceonly.lake import runner
+REFRESH = """
 from onceonly.lake.jobs.case import open_case
 from onceonly.lake.verdicts import Policy
 lake, as_of = given
-open_case(runner.session("local[2]", "dies", journal_bytes=0), [lake], int(as_of), Policy())
+open_case(spark, [lake], int(as_of), Policy())
 """
-)
-"""A refresh that kills itself at a place: nothing in the product knows of this."""
 
 PLACES = (
     ("runner.write", "after", 1),
@@ -66,11 +58,8 @@ def test_a_refresh_that_is_killed_anywhere_is_done_again(spark: SparkSession, tm
         publish(tmp_path, there.sender, first=number * step + 1, last=(number + 1) * step)
         jobs.ingest(lake)
         as_of = MUCH_LATER + number * SECOND
-        asked = [sys.executable, "-c", DIES, lake, str(as_of), place, when, str(count)]
-        dead = subprocess.run(asked, timeout=JOB_WITHIN_S, check=False, capture_output=True)
-        assert dead.returncode == -signal.SIGKILL, dead.stderr.decode()[-2_000:]
+        died(spark, REFRESH, lake, str(as_of), place=place, when=when, count=count)
         is_done = (place, when) == ("gold.days.publish", "after")
         assert (days.load(days.place([lake])) != before) is is_done
-        # Gold goes on from what it has: a row that is lost or counted twice here stays so.
-        open_case(spark, [lake], as_of, POLICY)
-    assert is_equal(spark, [lake], as_of)
+    # Each went on from what those before had left: a row that is lost or counted twice stays so.
+    assert is_equal(spark, [lake], as_of, has_sheet=True)

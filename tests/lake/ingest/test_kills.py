@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import signal
 import subprocess
 import sys
 from itertools import pairwise
@@ -15,7 +14,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from dying import that_dies
+from dying import died
 from fingerprints import fingerprints
 from journals import PLANTS, healthy, plant, publish
 
@@ -30,14 +29,11 @@ pytestmark = pytest.mark.spark
 INGEST_WITHIN_S = 900
 WATCH_EVERY_S = 0.01
 
-DIES = that_dies(
-    """
+INGEST = """
 from onceonly.lake import jobs, manifest
 manifest.ENTRIES_MAX = 2
 jobs.ingest(*given)
 """
-)
-"""An ingest that kills itself at a place: nothing in the product knows of this."""
 
 PLACES = (
     ("runner.write", "after", 1),
@@ -83,8 +79,7 @@ def test_a_driver_that_is_killed_anywhere_has_done_nothing_or_all(
     runs = pieces(there.sender, len(PLACES))
     for (first, last), (place, when, count) in zip(runs, PLACES, strict=True):
         publish(lake, there.sender, first=first, last=last)
-        dead = driver(DIES, str(lake), place, when, str(count))
-        assert dead.wait(INGEST_WITHIN_S) == -signal.SIGKILL, place
+        died(spark, INGEST, str(lake), place=place, when=when, count=count)
     publish(lake, there.receiver)
     publish(whole, there.sender)
     publish(whole, there.receiver)
@@ -113,7 +108,7 @@ def wait_for_traces(process: subprocess.Popen[str], lake: Path, count: int) -> b
     pytest.fail("the ingest did not come so far")
 
 
-INGEST = "import sys; from onceonly.lake import jobs; jobs.ingest(sys.argv[1], master=sys.argv[2])"
+ALONE = "import sys; from onceonly.lake import jobs; jobs.ingest(sys.argv[1], master=sys.argv[2])"
 
 
 def test_a_driver_that_is_killed_at_any_moment_has_done_nothing_or_all(
@@ -125,7 +120,7 @@ def test_a_driver_that_is_killed_at_any_moment_has_done_nothing_or_all(
     lake, whole = tmp_path / "lake", tmp_path / "whole"
     for first, last in pieces(there.sender, 2):
         publish(lake, there.sender, first=first, last=last)
-        process = driver(INGEST, str(lake), "local[2]")
+        process = driver(ALONE, str(lake), "local[2]")
         wait_for_traces(process, lake, len(traces(lake)) + chance.randrange(3, 30))
         process.kill()
         process.wait()
