@@ -32,8 +32,9 @@ demo: $(READY)  ## two gateways, a faulty link, hard kills, and Spark's verdict 
 
 # Lanes of about the same length, three at once: tests of Spark mostly wait for one core that plans,
 # the others for processes to start and for retries. With ARGS one run, of what they say.
-LANES := test-others test-lake test-gateway test-increments
+LANES := test-others test-lake test-gateway test-increments coverage
 SIDE_BY_SIDE := $(MAKE) --jobs 3 --output-sync=target --keep-going
+INNER_TESTS := tests/message tests/protocol tests/wire tests/journal
 INCREMENT_TESTS := tests/lake/gold tests/lake/ingest
 GATEWAY_TESTS := tests/gateway tests/pyspark_onceonly tests/demo tests/bench tests/interop
 ifdef ARGS
@@ -45,8 +46,8 @@ test: $(READY) $(ONCEONLY_CLASS_ARCHIVE)
 endif
 
 # What takes longest begins first, so that both processors have work to the end.
-gate: $(READY) $(ONCEONLY_CLASS_ARCHIVE)  ## what .ci/run asks for: test, check, coverage, and worlds that no commit has seen before
-	$(SIDE_BY_SIDE) $(LANES) check coverage fresh
+gate: $(READY) $(ONCEONLY_CLASS_ARCHIVE)  ## what .ci/run asks for: test, check, and worlds that no commit has seen before
+	$(SIDE_BY_SIDE) $(LANES) check fresh
 
 .PHONY: $(LANES) fresh
 test-lake: $(READY)
@@ -59,15 +60,15 @@ test-gateway: $(READY)
 	$(BIN)/python -m pytest $(GATEWAY_TESTS)
 
 test-others: $(READY)
-	$(BIN)/python -m pytest $(patsubst %,--ignore=%,tests/lake $(GATEWAY_TESTS))
+	$(BIN)/python -m pytest $(patsubst %,--ignore=%,tests/lake $(GATEWAY_TESTS) $(INNER_TESTS))
 
 # Where they begin is made of the commit.
 fresh: $(READY)
 	$(BIN)/onceonly simulate --fresh 20000
 
-coverage: $(READY)  ## every branch of the inner rings, by their own unit tests (about a minute)
+coverage: $(READY)  ## every branch of the inner rings, by their own unit tests: one of the lanes of test
 	rm -rf build/coverage
-	$(BIN)/python -m coverage run -m pytest tests/message tests/protocol tests/wire tests/journal
+	$(BIN)/python -m coverage run -m pytest $(INNER_TESTS)
 	$(BIN)/python -m coverage combine --quiet
 	$(BIN)/python -m coverage report --include='*/message/*,*/protocol/*,*/wire/*,*/journal/*' --fail-under=100
 
