@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -9,6 +10,7 @@ import select
 import signal
 import sys
 import sysconfig
+from contextlib import redirect_stdout
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
@@ -180,7 +182,7 @@ def named(page: Path) -> set[str]:
     return set(re.findall(r"[\w-]+@example", page.read_text()))
 
 
-def drive(steps: list[list[str]], folder: Path, python: Path | str) -> Program:
+def drive(steps: list[list[str]], folder: Path, python: Path) -> Program:
     """The jobs in a program of their own."""
     folder.mkdir(exist_ok=True)
     environment = {**settings(folder), "PYSPARK_PYTHON": str(python)}
@@ -189,8 +191,16 @@ def drive(steps: list[list[str]], folder: Path, python: Path | str) -> Program:
     return Program(*command, environment=environment, stdout=folder / "said")
 
 
+def drive_here(steps: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> str:
+    """The same in the test's own session, and what the jobs say."""
+    monkeypatch.setattr(sys, "argv", ["-c", json.dumps(steps)])
+    with redirect_stdout(io.StringIO()) as said:
+        exec(DRIVER, {})
+    return said.getvalue()
+
+
 def test_every_job_on_a_cluster_finds_the_same(
-    spark: SparkSession, standalone: Cluster, tmp_path: Path
+    spark: SparkSession, standalone: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """Equal by all rows of all products and tables, though executors die in the middle."""
     world = World(tmp_path)
@@ -206,16 +216,12 @@ def test_every_job_on_a_cluster_finds_the_same(
         assert far.ended() == 0, far.last_words
     finally:
         far.kill()
-    near = drive(world.steps(here, "local[2]"), tmp_path / "near", sys.executable)
-    try:
-        assert near.ended() == 0, near.last_words
-    finally:
-        near.kill()
+    near = drive_here(world.steps(here, "local[2]"), monkeypatch)
     said = (tmp_path / "far" / "said").read_text()
     [found] = [json.loads(line) for line in said.splitlines() if line.startswith('{"verdicts"')]
     assert found["verdicts"] == world.expected
     said = said.replace(str(there), str(here))
-    assert without_chance(said) == without_chance((tmp_path / "near" / "said").read_text())
+    assert without_chance(said) == without_chance(near)
     assert fingerprints(spark, str(there)) == fingerprints(spark, str(here))
     assert tables(spark, there) == tables(spark, here)
     assert hashes(spark, there / "pack") == hashes(spark, here / "pack")
