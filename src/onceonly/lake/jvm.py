@@ -76,7 +76,7 @@ def know_classes(context: SparkContext) -> None:
     """Ask the JVM once for what PySpark asks it for again with every column that it makes.
 
     Each time the JVM looks for a class of the short name in all its jars, then in the packages that
-    are imported, then for the method: of the processor time of a small lake's run an eighth.
+    are imported, then for the method: a third of the calls of a small lake's run.
     """
     view = context._jvm  # noqa: SLF001 - because Spark has no public way to it
     for name in ASKED_FOR:
