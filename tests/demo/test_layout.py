@@ -1,6 +1,7 @@
 """The demonstration clears only what is its own, and refuses what it cannot do."""
 
 import json
+import os
 import stat
 import tomllib
 
@@ -16,6 +17,7 @@ from onceonly.gateway.identities import read_identities
 from onceonly.message.errors import LocalError
 from onceonly.message.message import AckRequested
 from onceonly.message.profile import Profile
+from onceonly.store.lock import StoreLock
 
 
 def test_a_second_demonstration_replaces_the_first(tmp_path):
@@ -36,6 +38,20 @@ def test_a_second_demonstration_replaces_the_first(tmp_path):
     tidy(buyer, seller)
     assert not buyer.directory.exists()
     assert buyer.lake.exists()
+
+
+def test_a_gateway_that_was_left_behind_is_named(tmp_path):
+    """It would publish the journal of a store that is gone into the next demonstration's lake."""
+    options = DemoOptions(out=tmp_path / "demo")
+    layout, buyer, _ = prepare(options)
+    layout.html.write_text("old")
+    held = StoreLock(buyer.directory / "gateway.db.lock")
+    with pytest.raises(LocalError, match=f"in use by process {os.getpid()}.*choose another --out"):
+        prepare(options)
+    assert layout.html.exists()
+    held.release()
+    prepare(options)
+    assert not layout.html.exists()
 
 
 def test_a_directory_with_foreign_files_is_left_alone(tmp_path):

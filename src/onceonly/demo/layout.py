@@ -14,6 +14,8 @@ from pathlib import Path
 from onceonly.demo.gateways import Site, free_ports
 from onceonly.demo.options import DemoOptions
 from onceonly.message.errors import LocalError
+from onceonly.store.contract.conditions import StoreRefused
+from onceonly.store.lock import StoreLock
 
 BUYER_PARTY = "urn:duns:111111111"
 SELLER_PARTY = "urn:duns:222222222"
@@ -95,9 +97,25 @@ def _clear(layout: Layout) -> None:
     out.mkdir(parents=True, exist_ok=True)
     if any(out.iterdir()) and not (out / _MARK).exists():
         raise LocalError("BadOption", f"{out} has files that are none of a demonstration's")
+    sites = layout.site_directory("buyer"), layout.site_directory("seller")
+    for directory in sites:
+        _check_nobody_runs(directory)
     (out / _MARK).touch()
-    for directory in (layout.site_directory("buyer"), layout.site_directory("seller"), layout.lake):
+    for directory in (*sites, layout.lake):
         if directory.exists():
             shutil.rmtree(directory)
     for file in (layout.html, layout.json):
         file.unlink(missing_ok=True)
+
+
+def _check_nobody_runs(directory: Path) -> None:
+    """A gateway outlives a demonstration that was killed, and would publish into the next one's."""
+    for lock in directory.glob("*.lock"):
+        try:
+            StoreLock(lock).release()
+        except StoreRefused as error:
+            raise LocalError(
+                "BadOption",
+                f"{error}: a demonstration runs there, or was killed and left its gateway behind; "
+                "end that process, or choose another --out",
+            ) from error
