@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 import msgspec
 
+from onceonly.api.decoding import decoded
 from onceonly.api.refusals import Refused
 from onceonly.message.errors import LocalError, OnceonlyError
 
@@ -79,10 +80,10 @@ def line(text: str) -> bytes:
 
 def _refusal(response: httpx.Response) -> LocalError:
     try:
-        refused = msgspec.json.decode(response.content, type=Refused).error
+        refused = decoded(response.content, Refused).error
     except (msgspec.DecodeError, UnicodeDecodeError):
         return unexpected(response)
-    facts: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(refused))
+    facts: dict[str, Any] = decoded(msgspec.json.encode(refused), dict[str, Any])
     return LocalError(facts.pop("name"), facts.pop("text"), facts)
 
 

@@ -13,6 +13,7 @@ import msgspec
 from onceonly.api import inbox_operations, operations, upkeep
 from onceonly.api.backups import Backup, BackupPath, StartBackup
 from onceonly.api.configuration import Reloaded, RunningConfiguration
+from onceonly.api.decoding import decoded
 from onceonly.api.history import JournalQuery, JournalRow
 from onceonly.api.inbox import (
     InboxItem,
@@ -524,7 +525,7 @@ class Client(
         with self._call(operation.method, target, **given) as response:
             body = response.read()
             try:
-                return msgspec.json.decode(body, type=operation.answer_type)
+                return decoded(body, operation.answer_type)
             except (msgspec.DecodeError, UnicodeDecodeError) as error:
                 raise unexpected(response) from error
 

@@ -10,7 +10,6 @@ from contextlib import AbstractContextManager
 from typing import Any, Final
 
 import httpx
-import msgspec
 
 from onceonly.api.bulk import (
     Bulk,
@@ -33,6 +32,7 @@ from onceonly.api.bulk_operations import (
     START_BULK,
     STOP_BULK,
 )
+from onceonly.api.decoding import decoded
 from onceonly.api.event_operations import LIST_EVENTS
 from onceonly.api.events import EventKind, EventPage, EventsQuery, HappenedEvent
 from onceonly.api.folder_operations import LIST_FOLDERS
@@ -185,7 +185,7 @@ class EventMethods(ABC):
                 if name == "id":
                     seq = int(value)
                 elif name == "data":
-                    event = msgspec.json.decode(value, type=HappenedEvent)
+                    event = decoded(value, HappenedEvent)
                 elif not line:
                     yield seq, event
                     event = None

@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
+from onceonly.api.decoding import converted, decoded
 from onceonly.api.keys import CERTIFICATE
 from onceonly.api.operation import JSON, A, B, Nothing, Operation, P, Q
 from onceonly.api.refusals import Refusal, Refused
@@ -170,6 +171,6 @@ def _refusal(body: bytes) -> Refusal:
 def _decoded(body: bytes, kind: type[A]) -> A:
     """Half a surrogate pair has an escape in JSON, which msgspec's decoder refuses."""
     try:
-        return msgspec.json.decode(body, type=kind)
+        return decoded(body, kind)
     except msgspec.DecodeError:
-        return msgspec.convert(json.loads(body), kind)
+        return converted(json.loads(body), kind)

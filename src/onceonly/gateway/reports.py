@@ -16,6 +16,7 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import Meta
 
+from onceonly.api.decoding import decoded
 from onceonly.api.reports import (
     PublishedJournal,
     PublishedSegment,
@@ -221,7 +222,7 @@ def _unescaped(text: bytes) -> bytes:
 def _decoded(data: bytes, kind: Any) -> Any:
     """The value of a JSON, or None where it is none of this kind."""
     try:
-        return msgspec.json.decode(data, type=kind)
+        return decoded(data, kind)
     except (msgspec.DecodeError, RecursionError):
         return None
 

@@ -28,6 +28,7 @@ from onceonly.api.bulk_operations import (
     START_BULK,
     STOP_BULK,
 )
+from onceonly.api.decoding import converted
 from onceonly.console import words
 from onceonly.console.browser import PostedForm
 from onceonly.console.calls import NOTHING, ApiRefused, twin_of
@@ -139,7 +140,7 @@ async def prepared(visit: Visit, form: PostedForm) -> Shown | str:
         return _asked(text, do, reason, "Say why; it is kept with each message.", _BAD, of=of)
     try:
         which = _in_inbox(text) if of == IN_INBOX else _sent(text)
-        body = msgspec.convert({"do": do, "reason": reason, **which}, PrepareBulk)
+        body = converted({"do": do, "reason": reason, **which}, PrepareBulk)
         made = await visit.calls.ask(PREPARE_BULK, NOTHING, NOTHING, body)
     except (LineError, msgspec.ValidationError) as error:
         return _asked(text, do, reason, str(error), _BAD, of=of)
@@ -161,7 +162,7 @@ def _in_inbox(text: str) -> dict[str, WhereInInbox]:
     """Raises `LineError`, `msgspec.ValidationError`."""
     line = read_line(text, INBOX_KEYS)
     given = {"id_prefix": line.message_id, **line.terms}
-    return {"inbox": msgspec.convert(given, WhereInInbox, strict=False)}
+    return {"inbox": converted(given, WhereInInbox, strict=False)}
 
 
 async def started(visit: Visit, form: PostedForm) -> Shown | str:

@@ -5,6 +5,7 @@ from typing import Any, Final
 import msgspec
 
 from onceonly.api.counters import ExceptionName, ExceptionPage, ExceptionsQuery
+from onceonly.api.decoding import converted
 from onceonly.api.watching import LIST_EXCEPTIONS
 from onceonly.console import words
 from onceonly.console.calls import NOTHING, ApiRefused, twin_of
@@ -22,7 +23,7 @@ async def exceptions(visit: Visit) -> Shown:
     query = ExceptionsQuery(limit=ROWS)
     before = visit.number("before") or None
     try:
-        query = msgspec.convert({**given, "before": before, "limit": ROWS}, ExceptionsQuery)
+        query = converted({**given, "before": before, "limit": ROWS}, ExceptionsQuery)
         page = await visit.calls.ask(LIST_EXCEPTIONS, NOTHING, query)
     except msgspec.ValidationError as error:
         problem = f"{error}; an instant is written as 2026-11-25T21:30:00Z"

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
+from onceonly.api.decoding import converted
 from onceonly.api.key_operations import CREATE_KEY, LIST_KEYS
 from onceonly.api.keys import Key, NewKey
 from onceonly.api.words import Scope
@@ -37,7 +38,7 @@ async def made(visit: Visit, fields: Mapping[str, str]) -> Shown:
         "certificate": fields.get("certificate", "").replace(":", "").strip().lower() or None,
     }
     try:
-        wanted = msgspec.convert(given, NewKey)
+        wanted = converted(given, NewKey)
         key = await visit.calls.ask(CREATE_KEY, NOTHING, NOTHING, wanted)
     except msgspec.ValidationError as error:
         return await _page(visit, fields, problem=str(error), status=400)

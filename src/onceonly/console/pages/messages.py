@@ -5,6 +5,7 @@ from typing import Any, Final
 import msgspec
 
 from onceonly.api import counts, operations
+from onceonly.api.decoding import converted
 from onceonly.api.messages import MessageCriteria, MessagePage, MessagesQuery
 from onceonly.api.words import MessageState
 from onceonly.console.calls import NOTHING, ApiRefused, twin_of
@@ -44,7 +45,7 @@ def query_of(line: QueryLine, *, after: int, limit: int) -> MessagesQuery:
     given: dict[str, Any] = {"id_prefix": line.message_id, **line.terms}
     given |= {"order": "newest", "after": after, "limit": limit}
     try:
-        return msgspec.convert(given, MessagesQuery, strict=False)
+        return converted(given, MessagesQuery, strict=False)
     except msgspec.ValidationError as error:
         states = ", ".join(STATES)
         raise LineError(f"{error}; states are {states}") from error

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-import msgspec
 from msgspec import UNSET
 
 from onceonly.api import bulk
 from onceonly.api import bulk_operations as operations
 from onceonly.api.bulk import BulkItemQuery, BulkPath, BulkQuery, PrepareBulk, StartBulk
+from onceonly.api.decoding import decoded
 from onceonly.api.inbox import InboxCriteria
 from onceonly.api.messages import MessageCriteria
 from onceonly.api.operation import Nothing
@@ -110,8 +110,8 @@ def _members(found: Bulk) -> dict[str, Any]:
     return {
         "number": found.number,
         "do": word(found.action),
-        "where": None if of_inbox else msgspec.json.decode(found.query, type=MessageCriteria),
-        "inbox": msgspec.json.decode(found.query, type=bulk.WhereInInbox) if of_inbox else None,
+        "where": None if of_inbox else decoded(found.query, MessageCriteria),
+        "inbox": decoded(found.query, bulk.WhereInInbox) if of_inbox else None,
         "reason": found.reason,
         "state": word(found.state),
         "items": found.items,

@@ -22,6 +22,7 @@ from typing import Any, Final
 
 import msgspec
 
+from onceonly.api.decoding import decoded
 from onceonly.gateway.folders import durable
 from onceonly.gateway.folders.names import (
     FAILED,
@@ -192,7 +193,7 @@ def _read_note(ours: Path) -> Note | None:
         content = os.read(file, NOTE_BYTES_MAX)
     finally:
         os.close(file)
-    note = msgspec.json.decode(content, type=Note)
+    note = decoded(content, Note)
     name = bytes.fromhex(note.name)
     if name in (b"", b".", b"..") or b"/" in name or b"\0" in name:
         raise ValueError(f"its note names {written(os.fsdecode(name))!r}, which is no document")

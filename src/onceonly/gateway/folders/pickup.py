@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
+from onceonly.api.decoding import decoded
 from onceonly.api.folders import FileHeader, FileResult
 from onceonly.gateway.api.answers import ascii_json
 from onceonly.gateway.api.declared import from_members
@@ -400,7 +401,7 @@ def _rights(folder: Path, name: str) -> Any:
 def _shown(claim: Claim) -> FileResult | None:
     """The result file; it has a MessageId if a message is stored for the document."""
     try:
-        return msgspec.json.decode(claim.result.read_bytes(), type=FileResult)
+        return decoded(claim.result.read_bytes(), FileResult)
     except (FileNotFoundError, msgspec.MsgspecError):
         return None  # A document that is known by its note needs no result to be the same message.
 

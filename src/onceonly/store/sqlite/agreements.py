@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from onceonly.api.decoding import decoded
 from onceonly.store.contract.agreements import AgreementChange, AgreementStep
 from onceonly.store.sqlite.asking import SqliteQuestions
 from onceonly.store.sqlite.later import SqliteLater
@@ -62,5 +63,5 @@ def _change(row: Any) -> AgreementChange:
         at=at,
         by=by,
         digest=digest,
-        terms=msgspec.json.decode(terms, type=dict[str, str]),
+        terms=decoded(terms, dict[str, str]),
     )

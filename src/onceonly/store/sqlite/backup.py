@@ -22,6 +22,7 @@ import apsw
 import msgspec
 
 from onceonly import __version__
+from onceonly.api.decoding import decoded
 from onceonly.message.instant import US_PER_S
 from onceonly.message.word import Word
 from onceonly.store.contract.conditions import (
@@ -308,7 +309,7 @@ def _move_aside(path: Path, spool: Path, aside: Path | None) -> Path | None:
 def _read_manifest(folder: Path) -> BackupFacts:
     file = folder / MANIFEST_FILE
     try:
-        manifest = msgspec.json.decode(file.read_bytes(), type=BackupFacts)
+        manifest = decoded(file.read_bytes(), BackupFacts)
     except FileNotFoundError as error:
         raise StoreRefused(f"{folder} is no whole backup: it has no {MANIFEST_FILE}") from error
     except (OSError, msgspec.DecodeError) as error:

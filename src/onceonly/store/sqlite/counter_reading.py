@@ -8,8 +8,7 @@ which needs no lock of the interpreter for it, so that a fold keeps no other thr
 
 from collections.abc import Mapping, Sequence
 
-import msgspec
-
+from onceonly.api.decoding import decoded
 from onceonly.journal.record import Record
 from onceonly.message.event import Event
 from onceonly.message.identity import Pair
@@ -26,8 +25,6 @@ from onceonly.store.contract.counters import (
 )
 from onceonly.store.sqlite import mapping
 from onceonly.store.sqlite.asking import SqliteQuestions
-
-_COUNTS = msgspec.json.Decoder(EventCounts)
 
 
 class SqliteCounterReading(SqliteQuestions):
@@ -53,16 +50,16 @@ class SqliteCounterReading(SqliteQuestions):
 
     def find_counts(self, span: Span, begins_at: int, agreement_id: str) -> EventCounts | None:
         found = self._get("find_counter", span, agreement_id, begins_at)
-        return None if found is None else _COUNTS.decode(found)
+        return None if found is None else decoded(found, EventCounts)
 
     def list_counts(
         self, span: Span, agreement_id: str, from_at: int, to_at: int
     ) -> Sequence[tuple[int, EventCounts]]:
         found = self._list("list_counters", span, agreement_id, from_at, to_at)
-        return [(begins_at, _COUNTS.decode(counts)) for begins_at, counts in found]
+        return [(begins_at, decoded(counts, EventCounts)) for begins_at, counts in found]
 
     def list_totals(self) -> Sequence[tuple[str, EventCounts]]:
-        return [(name, _COUNTS.decode(counts)) for name, counts in self._list("list_totals")]
+        return [(name, decoded(counts, EventCounts)) for name, counts in self._list("list_totals")]
 
     def list_pair_times(self) -> Mapping[Pair, PairTimes]:
         return {Pair(*row[:2]): PairTimes(*row[2:]) for row in self._list("list_pair_times")}
