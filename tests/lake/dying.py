@@ -49,8 +49,8 @@ def died(spark: SparkSession, job: str, *given: str, place: str, when: str, coun
     """Do the job with what it is `given` in a process that dies at a call, and see it dead.
 
     The place is a module within `onceonly.lake` and a function; it dies `before` or `after` the
-    `count`-th call. The process is a driver of its own with the test's JVM, which is warm: what a
-    driver leaves behind at a call of Python's is the same, whether its JVM dies with it or not.
+    `count`-th call. The process is a driver of its own that uses the test's JVM, which is warm and
+    outlives it: what another thread of the driver had begun there comes to its end.
     """
     asked = [sys.executable, "-c", _DIES + job, *given, place, when, str(count)]
     gateway = spark.sparkContext._gateway

@@ -35,12 +35,8 @@ lake, as_of = given
 jobs.reconcile(lake, as_of=int(as_of), tables={TABLES})
 """
 
-RUNS = f"""
-import sys
-from onceonly.lake import jobs
-lake, as_of = sys.argv[1:]
-jobs.reconcile(lake, as_of=int(as_of), tables={TABLES}, master="local[2]")
-"""
+ALONE = f"import sys; given = sys.argv[1:]\n{RUN}"
+"""The same with a JVM of its own."""
 
 PLACES = (
     ("storage.link_files", "after", 1, False),
@@ -142,7 +138,7 @@ def test_a_reader_never_sees_two_runs_or_half_of_one(
     reader.start()
     try:
         for number, as_of in enumerate((early, early, MUCH_LATER)):
-            process = driver(RUNS, lake, str(as_of))
+            process = driver(ALONE, lake, str(as_of))
             if number % 2 == 0:
                 wait_for_traces(process, lake, traces(lake) + chance.randrange(1, 9))
                 killed(process)

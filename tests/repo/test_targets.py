@@ -18,9 +18,9 @@ pytestmark = [
 RUN_BY = {
     "setup": ".ci/run",
     "gate": ".ci/run",
-    "check": "Makefile",
-    "test": "Makefile",
-    "coverage": "Makefile",
+    "check": ".ci/run",
+    "test": ".ci/run",
+    "coverage": ".ci/run",
     "demo": "tests/demo/test_demo.py",
     "simulate": "tests/cli/test_simulate.py",
     "docs": "tests/repo/test_site.py",
@@ -82,6 +82,15 @@ def test_nothing_that_make_can_do_is_run_by_nobody(root: Path):
     assert not here & (set(RUN_BY) | set(BY_HAND))
     for what in RUN_BY.values():
         assert (root / what).is_file(), what
+
+
+def test_the_gate_is_all_tests_and_what_else_a_merge_needs(root: Path, make):
+    """What `test` starts side by side is what the gate starts, which is what `.ci/run` runs."""
+    said = (make(target, "--dry-run") for target in ("test", "gate"))
+    of_test, of_gate = (set(re.search(r"--keep-going (.*)", lines)[1].split()) for lines in said)
+    assert "coverage" in of_test
+    assert of_gate == {*of_test, "check", "fresh"}
+    assert (root / ".ci" / "run").read_text("utf-8").splitlines()[-1] == "make gate"
 
 
 def test_help_lists_every_target(root: Path, make):
