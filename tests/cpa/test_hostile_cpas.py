@@ -19,7 +19,12 @@ from cpas import (
 )
 
 from onceonly.gateway.cpa import CpaError, Wishes, import_cpa
-from onceonly.gateway.cpa.document import BYTES_MAX, DEPTH_MAX, ELEMENTS_MAX
+from onceonly.gateway.cpa.document import (
+    BYTES_MAX,
+    DEPTH_MAX,
+    ELEMENTS_MAX,
+    NAMESPACE_LENGTH_MAX,
+)
 from onceonly.gateway.cpa.duration import seconds_of
 
 LAUGHS = (
@@ -62,6 +67,11 @@ DOCUMENTS = [
         "too deep",
         lambda: cpa(after="<x>" * DEPTH_MAX + "</x>" * DEPTH_MAX),
         f"more than {DEPTH_MAX} elements inside each other",
+    ),
+    (
+        "a long name of a namespace",
+        lambda: cpa(after="<x xmlns='" + "u" * (NAMESPACE_LENGTH_MAX + 1) + "'/>"),
+        f"at most {NAMESPACE_LENGTH_MAX} are read",
     ),
     ("no XML", lambda: b"\x00\x01", "not well-formed XML"),
     ("nothing", lambda: b"", "not well-formed XML"),

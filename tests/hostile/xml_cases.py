@@ -249,7 +249,18 @@ CASES = [
         "30,000 namespaces",
         inside("<a " + " ".join(f"xmlns:n{n}='u'" for n in range(30_000)) + "/>"),
         LARGE,
-        "namespaces",
+        "namespace declarations",
+    ),
+    Case(
+        "X5",
+        "9,000 names of a long namespace",
+        inside(
+            f"<p:a xmlns:p='{'u' * 500_000}'>"
+            + "".join(f"<p:a{n}/>" for n in range(9_000))
+            + "</p:a>"
+        ),
+        LARGE,
+        "the name of a namespace",
     ),
     Case("X5", "10^6 siblings", inside("<a/>" * 1_000_000), LARGE, "too long"),
     Case("X5", "10,001 siblings", inside("<a/>" * 10_001), LARGE, "elements"),

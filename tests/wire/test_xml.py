@@ -146,7 +146,7 @@ def test_sections_without_end_cost_no_time():
     """A hundred thousand beginnings are looked through once."""
     for beginning in (b"<!--", b"<![CDATA[", b"<!-- -", b"<!---->"):
         document = b"<r>" + beginning * (1_000_000 // len(beginning))
-        assert refusal(document) is ErrorCode.OTHER_XML
+        assert refusal(document, limits=Limits(elements_max=10**6)) is ErrorCode.OTHER_XML
 
 
 def test_what_stands_in_sections_does_not_count_as_markup():
@@ -188,6 +188,12 @@ def namespaces(count):
     return b"<r>%s</r>" % b"".join(b"<a%d:s xmlns:a%d='u:%d'/>" % (n, n, n) for n in range(count))
 
 
+def named(length):
+    """A declaration that begins a name, another that has the other quotes in its own, and text."""
+    name = b"'" + b"u" * (length - 1)
+    return b"<r>xmlns<a b='%s'/><b xmlns:xmlnsb =\n \"%s\"/></r>" % (b"x" * 1_000, name)
+
+
 @pytest.mark.parametrize(
     ("most", "too_much"),
     [
@@ -196,11 +202,16 @@ def namespaces(count):
         (b"<r %s/>" % attributes(64), b"<r %s/>" % attributes(65)),
         (b"<r><s %s/></r>" % attributes(64), b"<r><s %s/></r>" % attributes(65)),
         (namespaces(64), namespaces(65)),
+        (named(256), named(257)),
+        (b"<r>%s</r>" % (b"<!---->" * 10_000), b"<r>%s</r>" % (b"<!---->" * 10_001)),
         (b"<r>%s</r>" % (b"<s/>" * 9_999), b"<r>%s</r>" % (b"<s/>" * 10_000)),
         (b"<r>%s</r>" % (b"<s></s>" * 9_999), b"<r>%s</r>" % (b"<s></s>" * 10_000)),
         (b"<r>%s</r>" % (b"a" * ((1 << 20) - 7)), b"<r>%s</r>" % (b"a" * ((1 << 20) - 6))),
     ],
-    ids=["depth", "far-depth", "root", "attributes", "namespaces", "empty", "elements", "bytes"],
+    ids=[
+        *("depth", "far-depth", "root", "attributes", "namespaces", "name", "sections"),
+        *("empty", "elements", "bytes"),
+    ],
 )
 def test_depth_attributes_namespaces_elements_and_bytes_are_bounded(most, too_much):
     """X4-X6: to the limit and not one further."""

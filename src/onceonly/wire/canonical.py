@@ -94,6 +94,8 @@ class _Written:
         """Depth inside of an element that is left out."""
         self._rendered: list[dict[str, str]] = []
         """For each open element that is shown: the namespaces as they are written there."""
+        self._scopes: list[dict[str, str]] = []
+        """For each of them: those in scope, the same object where it declared none."""
         self._is_document = not view.path
 
     def forms(self) -> list[bytes]:
@@ -113,10 +115,7 @@ class _Written:
             self._left_out = 1
             return 0
         before = {} if is_apex else self._rendered[-1]
-        rendered = self._namespaces(element, before)
-        declared = sorted(
-            (prefix, uri) for prefix, uri in rendered.items() if before.get(prefix, "") != uri
-        )
+        changes = self._changes(element, before)
         attributes = list(element.attributes)
         if is_apex and not self._method.is_exclusive and self._view.path:
             attributes += self._taken_over(attributes, inherited)
@@ -128,28 +127,32 @@ class _Written:
                     f' xmlns:{prefix}="{uri.translate(_VALUE)}"'
                     if prefix
                     else f' xmlns="{uri.translate(_VALUE)}"'
-                    for prefix, uri in declared
+                    for prefix, uri in sorted(changes.items())
                 ],
                 *[f' {name}="{value.translate(_VALUE)}"' for _, _, name, value in attributes],
                 ">",
             )
         )
-        self._rendered.append(rendered)
+        self._rendered.append({**before, **changes} if changes else before)
+        self._scopes.append(element.scope)
         self._out.append(text)
         return len(text)
 
-    def _namespaces(self, element: "_Open", before: dict[str, str]) -> dict[str, str]:
-        """The namespaces as they are written once this start tag is; never the one of `xml`."""
-        if not self._method.is_exclusive:
-            return element.scope
-        used = set(element.prefixes)
-        used |= self._method.prefixes & (element.scope.keys() | {""})
-        changes = {
+    def _changes(self, element: "_Open", before: dict[str, str]) -> dict[str, str]:
+        """The namespaces that this start tag has to write; never the one of `xml`.
+
+        All that are in scope, or all that are listed, are looked at only where the scope is
+        another than around the element: there may be a thousand, and many elements.
+        """
+        used = set(element.prefixes) if self._method.is_exclusive else set()
+        if not self._scopes or element.scope is not self._scopes[-1]:
+            listed = self._method.prefixes & (element.scope.keys() | {""})
+            used |= listed if self._method.is_exclusive else element.scope.keys()
+        return {
             prefix: element.scope.get(prefix, "")
             for prefix in used
             if before.get(prefix, "") != element.scope.get(prefix, "")
         }
-        return {**before, **changes} if changes else before
 
     def _taken_over(
         self, attributes: Attributes, inherited: dict[str, str]
@@ -177,6 +180,7 @@ class _Written:
         if not self._rendered:
             return 0
         self._rendered.pop()
+        self._scopes.pop()
         self._out.append(f"</{name}>")
         if not self._rendered and not self._is_document:
             self._forms.append("".join(self._out))

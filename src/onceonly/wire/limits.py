@@ -19,11 +19,14 @@ class Limits:
     parameters_max: int = 64
     """Parameters of one Content-Type (attacks P3 and H26)."""
     elements_max: int = 10_000
+    """As many comments and CDATA sections besides."""
     depth_max: int = 64
     attributes_max: int = 64
     """Per element."""
     namespaces_max: int = 64
     """Namespace declarations in the document."""
+    namespace_bytes_max: int = 256
+    """Of one name of a namespace. A parser writes it again for each element and attribute in it."""
     routing_headers_max: int = 16
     """Hops; a longer way is a loop."""
     party_ids_max: int = 16

@@ -30,9 +30,10 @@ from signed_samples import MORE, der, signed, signing, verify
 from onceonly.message.errors import ErrorCode, FaultCode, RemoteError
 from onceonly.message.word import changed
 from onceonly.wire.signature import Signature, UnreadableSignature
+from slowness import slowness
 
 SECONDS_MAX = 2.0
-"""Of processor time; an honest refusal takes some milliseconds."""
+"""Of processor time on a quiet machine; an honest refusal takes some milliseconds."""
 
 
 def body_and_parts(document: str) -> bytes:
@@ -64,7 +65,7 @@ def test_a_header_without_measure_is_refused_in_time(block):
     error = refusal_of(edited((ACK_REQUESTED, block)))
     assert error.code in (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.NOT_SUPPORTED)
     assert error.fault is not None
-    assert time.process_time() - started < SECONDS_MAX
+    assert time.process_time() - started < SECONDS_MAX * slowness()
 
 
 def test_a_wrapped_envelope_takes_its_signature_along():

@@ -21,6 +21,8 @@ BYTES_MAX: Final = 4 << 20
 ELEMENTS_MAX: Final = 20_000
 """A real one has some hundreds."""
 DEPTH_MAX: Final = 64
+NAMESPACE_LENGTH_MAX: Final = 256
+"""expat writes the name of a namespace again for each name that is in it."""
 VALUE_LENGTH_MAX: Final = 255
 """Of a name, an action, an address: as long as an identifier of a message may be."""
 
@@ -147,6 +149,7 @@ class _Reader:
         self._parser.StartElementHandler = self._start
         self._parser.EndElementHandler = self._end
         self._parser.CharacterDataHandler = self._text
+        self._parser.StartNamespaceDeclHandler = self._namespace
         self._parser.StartDoctypeDeclHandler = self._doctype
         self._parser.ProcessingInstructionHandler = self._instruction
         self._open: list[_Open] = []
@@ -188,6 +191,13 @@ class _Reader:
 
     def _text(self, text: str) -> None:
         self._open[-1].texts.append(text)
+
+    def _namespace(self, _prefix: str | None, uri: str | None) -> None:
+        if len(uri or "") > NAMESPACE_LENGTH_MAX:
+            raise CpaError(
+                f"line {self._parser.CurrentLineNumber}: the name of a namespace has"
+                f" {len(uri or '')} characters; at most {NAMESPACE_LENGTH_MAX} are read"
+            )
 
     def _doctype(self, *_declared: object) -> None:
         raise CpaError(
