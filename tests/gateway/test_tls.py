@@ -104,6 +104,21 @@ async def test_a_message_and_its_acknowledgement_travel_under_tls(tmp_path, cert
         await buyer.until_state(message_id, "acknowledged")
 
 
+async def test_the_system_s_certificates_are_trusted_where_none_are_named(
+    tmp_path, certificates, monkeypatch
+):
+    """Both authorities are of the system here; they are read with the first call."""
+    both = [certificates / f"{name}.pem" for name in ("buyer", "seller")]
+    of_the_system = tmp_path / "system.pem"
+    of_the_system.write_text("".join(one.read_text("ascii") for one in both), "ascii")
+    monkeypatch.setenv("SSL_CERT_FILE", str(of_the_system))
+    assert calling_tls(None).get_ca_certs() == []
+    async with two_gateways(tmp_path, certificates, buyer="", seller="") as (buyer, seller):
+        message_id = await submit(buyer)
+        await seller.until_handed_over(message_id)
+        await buyer.until_state(message_id, "acknowledged")
+
+
 @pytest.mark.parametrize("trusted", ["stranger", ""], ids=["another anchor", "the system's"])
 async def test_a_partner_that_cannot_prove_itself_gets_no_byte(tmp_path, certificates, trusted):
     """The message is not shown to a server whose certificate we do not believe."""

@@ -27,7 +27,13 @@ from onceonly.protocol.sending import Exposure, Outbound, OutboundStatus, Silenc
 from onceonly.store.contract.bulk import Bulk, BulkAction, BulkItem, BulkState
 from onceonly.store.contract.conditions import StoreMisused, StoreRefused
 from onceonly.store.contract.entries import InboxStanding, MessageFilter, Notice, Role
-from onceonly.store.sqlite.migrate import get_version, read_migrations
+from onceonly.store.sqlite.migrate import (
+    apply,
+    get_version,
+    migrate,
+    read_migrations,
+    whole_schema,
+)
 from onceonly.store.sqlite.queries import SQL_FILES
 from onceonly.store.sqlite.store import SqliteStore
 
@@ -314,10 +320,25 @@ def test_a_migrated_store_has_the_schema_of_a_new_one(
     open_in(path).close()
     open_in(tmp_path / "new.db").close()
     schemas = [
-        list(apsw.Connection(str(file)).execute("SELECT type, name, sql FROM sqlite_schema"))
+        set(apsw.Connection(str(file)).execute("SELECT type, name, sql FROM sqlite_schema"))
         for file in (path, tmp_path / "new.db")
     ]
     assert schemas[0] == schemas[1]
+
+
+def test_the_schema_as_it_is_written_is_the_sum_of_the_steps(tmp_path: Path) -> None:
+    """To the letter, and with the rows that steps put into a new store."""
+    assert (SQL_FILES / "schema.sql").read_text("utf-8") == whole_schema()
+    at_once, by_steps = apsw.Connection(":memory:"), apsw.Connection(":memory:")
+    migrate(at_once)
+    apply(by_steps, read_migrations())
+    assert get_version(at_once) == get_version(by_steps) == len(read_migrations())
+    listed = "SELECT name, sql FROM sqlite_schema"
+    assert set(at_once.execute(listed)) == set(by_steps.execute(listed))
+    for (table,) in at_once.execute("SELECT name FROM sqlite_schema WHERE type = 'table'"):
+        rows = [list(one.execute(f"SELECT * FROM {table}")) for one in (at_once, by_steps)]
+        # A step that copies a table with AUTOINCREMENT leaves the number to go on from, here 0.
+        assert rows[0] == rows[1] or table == "sqlite_sequence", table
 
 
 def test_a_migrated_store_goes_on_where_it_was(path: Path, open_in: Open) -> None:

@@ -5,8 +5,10 @@ the API's address run under users who may not see a private key.
 """
 
 import ssl
+import sys
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from onceonly.gateway.config import Tls
 
@@ -38,12 +40,40 @@ def api_tls(tls: Tls | None) -> ssl.SSLContext | None:
     return context
 
 
+class _SystemsTrust(ssl.SSLContext):
+    """Trusts the certificates of the system, and reads them when it is used for the first time.
+
+    They are some hundreds, reading takes 20 to 80 ms of a start, and many gateways call nobody by
+    TLS.
+    """
+
+    _is_read = False
+
+    def wrap_bio(self, *given: Any, **named: Any) -> ssl.SSLObject:
+        """As that of every context."""
+        self._read()
+        return super().wrap_bio(*given, **named)
+
+    def wrap_socket(self, *given: Any, **named: Any) -> ssl.SSLSocket:
+        """As that of every context."""
+        self._read()
+        return super().wrap_socket(*given, **named)
+
+    def _read(self) -> None:
+        if not self._is_read:
+            self.load_default_certs()
+            self._is_read = True
+
+
 def calling_tls(tls: Tls | None) -> ssl.SSLContext:
     """The context for our calls to partners, which are always verified. Raises `OSError`."""
     trusted = None if tls is None else tls.trusted
     # If `trusted` is given, the certificates of the system are not trusted in addition.
     if trusted is None:
-        context = ssl.create_default_context()
+        context: ssl.SSLContext = _SystemsTrust(ssl.PROTOCOL_TLS_CLIENT)
+        if sys.version_info >= (3, 13):
+            # As ssl.create_default_context does.
+            context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN | ssl.VERIFY_X509_STRICT
     else:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         _trust(context, trusted)
