@@ -32,10 +32,11 @@ demo: $(READY)  ## two gateways, a faulty link, hard kills, and Spark's verdict 
 
 # Lanes of about the same length, three at once: tests of Spark mostly wait for one core that plans,
 # the others for processes to start and for retries. With ARGS one run, of what they say.
-LANES := test-others test-lake test-gateway test-increments coverage
+LANES := test-others test-processes test-lake test-gateway test-increments coverage
 SIDE_BY_SIDE := $(MAKE) --jobs 3 --output-sync=target --keep-going
 INNER_TESTS := tests/message tests/protocol tests/wire tests/journal
 INCREMENT_TESTS := tests/lake/gold tests/lake/ingest
+PROCESS_TESTS := tests/nemesis tests/repo tests/simulation tests/docs
 GATEWAY_TESTS := tests/gateway tests/pyspark_onceonly tests/demo tests/bench tests/interop
 ifdef ARGS
 test: $(READY)  ## all tests, the short nemesis among them; ARGS="tests/wire -k header" for some
@@ -45,26 +46,31 @@ test: $(READY) $(ONCEONLY_CLASS_ARCHIVE)
 	$(SIDE_BY_SIDE) $(LANES)
 endif
 
-# What takes longest begins first, so that both processors have work to the end.
-gate: $(READY) $(ONCEONLY_CLASS_ARCHIVE)  ## what .ci/run asks for: test, check, and worlds that no commit has seen before
-	$(SIDE_BY_SIDE) $(LANES) check fresh
+# What takes longest begins first, so that both processors have work to the end. Of the tests that
+# are marked long every commit tries a quarter, as it tries worlds of its own: all of them take as
+# long as everything else together.
+gate: $(READY) $(ONCEONLY_CLASS_ARCHIVE)  ## what .ci/run asks for: test but three quarters of the long ones, check, and worlds that no commit has seen before
+	LONG="--long-share 4" $(SIDE_BY_SIDE) $(LANES) check fresh
 
 .PHONY: $(LANES) fresh
 test-lake: $(READY)
-	$(BIN)/python -m pytest tests/lake $(patsubst %,--ignore=%,$(INCREMENT_TESTS))
+	$(BIN)/python -m pytest $(LONG) tests/lake $(patsubst %,--ignore=%,$(INCREMENT_TESTS))
 
 test-increments: $(READY)
-	$(BIN)/python -m pytest $(INCREMENT_TESTS)
+	$(BIN)/python -m pytest $(LONG) $(INCREMENT_TESTS)
+
+test-processes: $(READY)
+	$(BIN)/python -m pytest $(LONG) $(PROCESS_TESTS)
 
 test-gateway: $(READY)
-	$(BIN)/python -m pytest $(GATEWAY_TESTS)
+	$(BIN)/python -m pytest $(LONG) $(GATEWAY_TESTS)
 
 test-others: $(READY)
-	$(BIN)/python -m pytest $(patsubst %,--ignore=%,tests/lake $(GATEWAY_TESTS) $(INNER_TESTS))
+	$(BIN)/python -m pytest $(LONG) $(patsubst %,--ignore=%,tests/lake $(PROCESS_TESTS) $(GATEWAY_TESTS) $(INNER_TESTS))
 
 # Where they begin is made of the commit.
 fresh: $(READY)
-	$(BIN)/onceonly simulate --fresh 20000
+	$(BIN)/onceonly simulate --fresh 5000
 
 coverage: $(READY)  ## every branch of the inner rings, by their own unit tests: one of the lanes of test
 	rm -rf build/coverage

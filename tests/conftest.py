@@ -1,5 +1,6 @@
 """What holds for every test."""
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -14,10 +15,41 @@ settings.register_profile("onceonly", deadline=None)
 settings.load_profile("onceonly")
 
 
+def share_of(names: list[str], share: int, commit: str) -> set[str]:
+    """Every `share`-th of the names: each is in one of the shares, and the commit chooses one."""
+    first = int(commit, 16) % share
+    return set(sorted(names)[first::share])
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """`--long-share`: leave out long tests that are others' turn."""
+    share = config.getoption("--long-share")
+    long = [item.nodeid for item in items if item.get_closest_marker("long")]
+    if share == 1 or not long:
+        return
+    chosen = share_of(long, share, _commit())
+    left_out = [item for item in items if item.nodeid in {*long} - chosen]
+    items[:] = [item for item in items if item not in left_out]
+    config.hook.pytest_deselected(items=left_out)
+
+
+def _commit() -> str:
+    """The commit that is tried, in hexadecimal; 0 where this is no checkout."""
+    asked = subprocess.run(
+        ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return asked.stdout.strip() or "0"
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--conformance`: see `make conformance`."""
     text = "write build/conformance.json and the page of the statements"
     parser.addoption("--conformance", action="store_true", help=text)
+    text = "of the tests that are marked long, run every N-th; which ones, the commit decides"
+    parser.addoption("--long-share", type=int, default=1, metavar="N", help=text)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -39,6 +39,7 @@ def of_spark(log: Path) -> tuple[int, int]:
     return sum("shared objects file" in one for one in sources), len(sources)
 
 
+@pytest.mark.long
 def test_a_session_has_its_classes_from_the_archive(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

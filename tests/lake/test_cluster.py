@@ -199,6 +199,7 @@ def drive_here(steps: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> str:
     return said.getvalue()
 
 
+@pytest.mark.long
 def test_every_job_on_a_cluster_finds_the_same(
     spark: SparkSession, standalone: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

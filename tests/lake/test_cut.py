@@ -65,6 +65,7 @@ def judged(lakes: Sequence[str], as_of: int | None, page: Path) -> dict[str, lis
     return {**tables(found), "page": page.read_text().splitlines()}
 
 
+@pytest.mark.long
 def test_a_judgement_of_the_past_does_not_change_when_more_comes(
     spark: SparkSession, tmp_path: Path
 ):
@@ -93,6 +94,7 @@ def test_a_judgement_of_the_past_does_not_change_when_more_comes(
 SOME = ("messages", "journal_quality", "once_only", "differences", "promise", "volume")
 
 
+@pytest.mark.long
 def test_the_evidence_of_a_run_is_judged_again_whatever_came_later(
     spark: SparkSession, tmp_path: Path
 ):

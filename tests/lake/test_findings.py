@@ -74,6 +74,7 @@ def found_in(rows: DataFrame) -> Findings:
     return find(case, judge(case))
 
 
+@pytest.mark.long
 def test_a_journal_of_receipts_alone_fills_its_days(frame: Frame):
     """Nothing in it was sent; volume and errors are drawn over what it tells, the newest first."""
     there, _ = two_parties()
@@ -106,6 +107,7 @@ def test_an_orphan_acknowledgement_is_shown_with_its_row(frame: Frame):
     ]
 
 
+@pytest.mark.long
 def test_words_of_a_stranger_hide_no_register(frame: Frame):
     """A journal with more unknown events than there are known ones, before all others."""
     there, _ = two_parties()
@@ -135,6 +137,7 @@ def several(frame: Frame) -> tuple[list[Record], Findings]:
     return rows, found_in(frame(rows))
 
 
+@pytest.mark.long
 def test_the_same_journals_give_the_same_page(frame: Frame, several: tuple[list[Record], Findings]):
     """Where pairs are equally bad or busy their names decide, and not the order of the files."""
     rows, one = several
@@ -210,6 +213,7 @@ def test_contents_that_one_side_does_not_tell_are_a_cause(frame: Frame):
     assert judged.unproven == judged.header_unproven == 1
 
 
+@pytest.mark.long
 def test_a_journal_that_tells_only_what_it_must_fills_a_page(frame: Frame, tmp_path: Path):
     """A partner's gateway need not know sizes, digests, attempts or anything else of its own."""
     there, _ = two_parties()

@@ -62,6 +62,7 @@ def world(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Worl
     return world
 
 
+@pytest.mark.long
 def test_every_plant_is_found_from_segments(world: World, tmp_path: Path):
     """Segments to verdicts: all planted differences, no other, in the summary and the ledger."""
     found = jobs.reconcile(
@@ -78,6 +79,7 @@ def test_every_plant_is_found_from_segments(world: World, tmp_path: Path):
     assert all(f"planted-{verdict.lower()}@example" in page for verdict in DIFFERENCES)
 
 
+@pytest.mark.long
 def test_the_report_knows_what_was_agreed_where_somebody_says_so(world: World, tmp_path: Path):
     """Budgets are of the agreement's terms, the scorecard of the target that is given."""
     config, page = tmp_path / "buyer.toml", tmp_path / "page.html"
@@ -117,6 +119,7 @@ def test_the_script_judges_by_the_rules_that_are_given(
         assert refused.value.code == 2
 
 
+@pytest.mark.long
 def test_a_partner_s_fast_clock_does_not_hurry_the_judge(spark: SparkSession, tmp_path: Path):
     """By default it is now; only a drill, whose clock is known to run ahead, moves it."""
     fast, _ = healthy(seed=1, messages=1)

@@ -47,6 +47,7 @@ def exchange() -> Exchange:
     return there
 
 
+@pytest.mark.long
 def test_tables_that_are_read_again_are_the_same_at_every_instant(
     frame: Callable[[Sequence[Record]], DataFrame],
 ):
@@ -95,6 +96,7 @@ def read_again(
     return there.tables.keys() | there.partials.keys()
 
 
+@pytest.mark.long
 def test_a_page_of_another_instant_is_the_same_with_and_without_a_run(
     spark: SparkSession, tmp_path: Path
 ):
@@ -113,6 +115,7 @@ def test_a_page_of_another_instant_is_the_same_with_and_without_a_run(
     assert given.read_text("utf-8") == computed.read_text("utf-8")
 
 
+@pytest.mark.long
 def test_a_run_with_nothing_new_keeps_the_tables_that_are_the_same(
     spark: SparkSession, tmp_path: Path
 ):
@@ -141,6 +144,7 @@ def test_a_run_with_nothing_new_keeps_the_tables_that_are_the_same(
     assert "hops" in read_again(spark, lake, as_of, is_alone=True)
 
 
+@pytest.mark.long
 def test_the_evidence_of_a_run_to_which_nothing_came_is_not_folded_again(
     spark: SparkSession, tmp_path: Path
 ):
@@ -156,6 +160,7 @@ def test_the_evidence_of_a_run_to_which_nothing_came_is_not_folded_again(
     assert read_again(spark, lake, None, evidence=run) == set()
 
 
+@pytest.mark.long
 def test_nothing_is_read_of_a_run_that_is_not_the_same(spark: SparkSession, tmp_path: Path):
     """Other verdicts, rules, code, lakes or rows, a damaged file; and no table that is gone."""
     lake, there = tmp_path / "lake", exchange()

@@ -116,6 +116,7 @@ def rewrite(folder: Path, rows: pa.Table) -> None:
     pq.write_table(rows, folder / "part-0.parquet")
 
 
+@pytest.mark.long
 def test_a_partner_verifies_a_pack(world: World):
     """Exit code 0, who signed it off is told, and every class was counted."""
     result = CliRunner().invoke(

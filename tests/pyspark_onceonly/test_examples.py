@@ -88,6 +88,7 @@ def test_the_inbox_is_taken_into_a_database_once(
         assert {item.processing for item in theirs.inbox()} == {"complete"}
 
 
+@pytest.mark.long
 def test_the_inbox_becomes_a_table_once(
     spark: SparkSession,
     exchange: Exchange,

@@ -17,6 +17,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.process]
 ROWS = 1_000
 
 
+@pytest.mark.long
 def test_what_is_sent_is_what_is_received_row_for_row(spark: SparkSession, tmp_path: Path) -> None:
     """Over a link with faults, both gateways killed on the way: nothing lost, doubled, altered."""
     found = run(spark, tmp_path, rows=ROWS, loss=0.1, kills=2, seed=7)

@@ -137,6 +137,7 @@ def assert_all_arrived(exchange: Exchange, prefix: str) -> None:
     assert found == {name: document(name) for name in found}
 
 
+@pytest.mark.long
 def test_attempts_of_a_task_are_one(exchange: Exchange, tmp_path: Path) -> None:
     """Tried again behind its first rows: every count is what one attempt would have made it."""
     name = "retried"
@@ -150,6 +151,7 @@ def test_attempts_of_a_task_are_one(exchange: Exchange, tmp_path: Path) -> None:
     assert (shape.rows, shape.accepted) == (COUNT, COUNT)
 
 
+@pytest.mark.long
 def test_a_driver_that_dies_before_the_release_has_sent_nothing(
     exchange: Exchange, tmp_path: Path
 ) -> None:
@@ -173,6 +175,7 @@ def test_a_driver_that_dies_before_the_release_has_sent_nothing(
     assert (shape.rows, shape.accepted) == (COUNT, COUNT)
 
 
+@pytest.mark.long
 def test_a_gateway_that_dies_while_rows_are_staged_and_sent_loses_none(
     exchange: Exchange, tmp_path: Path
 ) -> None:
@@ -194,6 +197,7 @@ def test_a_gateway_that_dies_while_rows_are_staged_and_sent_loses_none(
     assert (shape.rows, shape.accepted) == (COUNT, COUNT)
 
 
+@pytest.mark.long
 def test_a_stream_killed_between_the_two_commits_sends_its_batch_once(
     exchange: Exchange, tmp_path: Path
 ) -> None:
@@ -222,6 +226,7 @@ def test_a_stream_killed_between_the_two_commits_sends_its_batch_once(
         assert (shape.rows, shape.accepted) == (COUNT // 2, COUNT // 2)
 
 
+@pytest.mark.long
 def test_a_consumer_that_dies_reads_each_row_once(exchange: Exchange, tmp_path: Path) -> None:
     """Killed in the middle of its batches, and run again: the table has every message once."""
     with exchange.clients() as (ours, theirs):

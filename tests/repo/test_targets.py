@@ -98,6 +98,7 @@ def test_help_lists_every_target(root: Path, make):
     assert {line.split("\t")[0] for line in make("help").splitlines()} == targets(root)
 
 
+@pytest.mark.long
 def test_every_case_of_the_bench_starts_and_ends(tmp_path: Path, make):
     """Floor, gateway and peers: all messages are acknowledged, and every process ends well."""
     said = make("bench", "ARGS=--small --rounds 1")
@@ -111,6 +112,7 @@ def test_every_case_of_the_bench_starts_and_ends(tmp_path: Path, make):
     assert all(peer["rate"] > 0 for peer in report["peers"])
 
 
+@pytest.mark.long
 def test_a_full_store_is_measured_beside_an_empty_one(tmp_path: Path, make):
     """Every figure is there for both; how full the one is, is a word to the target."""
     make("bench-growth", "ARGS=--messages 500 --known 1000 --rounds 1 --sample 100")
@@ -141,6 +143,7 @@ def test_small_changes_are_tried_and_counted(make):
     assert re.search(r"^\d+ small changes", said, re.MULTILINE), said
 
 
+@pytest.mark.long
 def test_the_nemesis_has_figures(tmp_path: Path, make):
     """Both lanes write theirs, which become the one file that the documentation shows."""
     (tmp_path / "docs").unlink()

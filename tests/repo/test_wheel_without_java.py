@@ -41,6 +41,7 @@ def nowhere(tmp_path: Path) -> dict[str, str]:
     }
 
 
+@pytest.mark.long
 def test_without_java_the_lake_is_reconciled(
     installed: Path, nowhere: dict[str, str], tmp_path: Path
 ) -> None:

@@ -98,6 +98,7 @@ def test_a_small_change_is_planted_and_found() -> None:
     assert "I22" in found["killed_by"]
 
 
+@pytest.mark.long
 def test_worlds_are_found_by_the_lines_that_they_come_by() -> None:
     """Only some have a relay."""
     where = "protocol/relaying.py"

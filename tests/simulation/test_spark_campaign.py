@@ -69,6 +69,7 @@ def without_time(row: tuple[object, ...]) -> tuple[object, ...]:
     return row[:-1]
 
 
+@pytest.mark.long
 def test_spark_adds_up_what_one_process_adds_up(
     spark: SparkSession, small_tasks: None, tmp_path: Path
 ):

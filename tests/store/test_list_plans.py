@@ -77,6 +77,7 @@ ONE_OF_EACH_KIND = (
 """Statuses that are read in the same way have the same statements, as another test shows."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("status", ONE_OF_EACH_KIND)
 def test_messages_are_listed_and_counted_by_an_index(
     connection: apsw.Connection, status: OutboundStatus | None

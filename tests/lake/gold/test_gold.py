@@ -99,6 +99,7 @@ def is_equal(
     return found[0]
 
 
+@pytest.mark.long
 def test_gold_is_what_all_rows_give_whatever_came_when(spark: SparkSession, tmp_path: Path):
     """Cuts in any order, a party that comes late, compaction, judgements at several instants."""
     there, back = exchanges(3)
@@ -123,6 +124,7 @@ def test_gold_is_what_all_rows_give_whatever_came_when(spark: SparkSession, tmp_
         assert is_equal(spark, [lake], as_of, has_sheet=True)
 
 
+@pytest.mark.long
 def test_only_days_that_rows_or_time_have_changed_are_written(spark: SparkSession, tmp_path: Path):
     """A row of one message: its day. The same instant: none. An hour: what was still to turn."""
     there, _ = exchanges(5)
@@ -148,6 +150,7 @@ def test_only_days_that_rows_or_time_have_changed_are_written(spark: SparkSessio
     assert is_equal(spark, [lake], as_of)
 
 
+@pytest.mark.long
 def test_other_rules_do_not_take_the_place_of_those_before(spark: SparkSession, tmp_path: Path):
     """A page with other rules than the schedule's: neither makes the other judge all days again.
 
@@ -177,6 +180,7 @@ def test_other_rules_do_not_take_the_place_of_those_before(spark: SparkSession, 
         assert is_equal(spark, [lake], as_of, policy, has_sheet=True)
 
 
+@pytest.mark.long
 def test_rows_that_do_not_count_any_more_leave_gold(spark: SparkSession, tmp_path: Path):
     """What a person set aside, and a lake that was ingested again from its beginning."""
     there, _ = exchanges(6)
@@ -193,6 +197,7 @@ def test_rows_that_do_not_count_any_more_leave_gold(spark: SparkSession, tmp_pat
     assert open_case(spark, [lake], MUCH_LATER, POLICY).judged.count() > 0
 
 
+@pytest.mark.long
 def test_another_party_s_journal_makes_its_days_judged_again(spark: SparkSession, tmp_path: Path):
     """Whose journals are there decides what the absence of a row proves; others' days are left."""
     there, _ = exchanges(7)
@@ -214,6 +219,7 @@ def test_another_party_s_journal_makes_its_days_judged_again(spark: SparkSession
     assert kept.where("is_two_sided").count() > 1
 
 
+@pytest.mark.long
 def test_gold_of_another_version_is_made_again(spark: SparkSession, tmp_path: Path):
     """Folds that changed, a file that nobody can read, and one that is gone."""
     there, _ = exchanges(8)
@@ -248,6 +254,7 @@ def test_a_lake_that_nobody_may_write_into_is_judged(
     assert not Path(days.place([str(tmp_path)])).exists()
 
 
+@pytest.mark.long
 def test_lakes_that_share_a_journal_are_judged_without_gold(spark: SparkSession, tmp_path: Path):
     """A row that is in both counts once."""
     there, _ = exchanges(10)
@@ -261,6 +268,7 @@ def test_lakes_that_share_a_journal_are_judged_without_gold(spark: SparkSession,
     assert set(days.load(days.place(lakes[:1])).included) == {shelf.folder}
 
 
+@pytest.mark.long
 def test_an_ingest_of_much_leaves_nothing_to_fold(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

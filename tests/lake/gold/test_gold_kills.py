@@ -44,6 +44,7 @@ PLACES = (
 and around the end."""
 
 
+@pytest.mark.long
 def test_a_refresh_that_is_killed_anywhere_is_done_again(spark: SparkSession, tmp_path: Path):
     """New rows before each; afterwards gold is what all rows give, and what died is no part."""
     there, _ = exchanges(12)

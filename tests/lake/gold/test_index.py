@@ -59,6 +59,7 @@ def test_the_days_of_a_few_keys_are_read_from_their_pages(spark: SparkSession, t
         assert {row[placing.HASH] for row in found.collect()} == hashes
 
 
+@pytest.mark.long
 def test_gold_is_the_same_however_the_index_is_asked(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -48,6 +48,7 @@ def cuts(chance: random.Random, count: int) -> list[tuple[int, int]]:
     return ranges
 
 
+@pytest.mark.long
 def test_many_ingests_give_the_rows_of_one(spark: SparkSession, tmp_path: Path):
     """Random cuts, orders, overlaps and repeats in three stages, then folded: equal by hash."""
     chance = random.Random(20)

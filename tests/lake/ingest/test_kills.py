@@ -69,6 +69,7 @@ def pieces(ledger: Ledger, count: int) -> list[tuple[int, int]]:
     ]
 
 
+@pytest.mark.long
 def test_a_driver_that_is_killed_anywhere_has_done_nothing_or_all(
     spark: SparkSession, tmp_path: Path
 ):
@@ -111,6 +112,7 @@ def wait_for_traces(process: subprocess.Popen[str], lake: Path, count: int) -> b
 ALONE = "import sys; from onceonly.lake import jobs; jobs.ingest(sys.argv[1], master=sys.argv[2])"
 
 
+@pytest.mark.long
 def test_a_driver_that_is_killed_at_any_moment_has_done_nothing_or_all(
     spark: SparkSession, tmp_path: Path
 ):

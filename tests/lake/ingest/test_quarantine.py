@@ -501,6 +501,7 @@ def forge(ledger: Ledger, first: int) -> Ledger:
     return forged
 
 
+@pytest.mark.long
 def test_a_forged_last_segment_that_came_first_is_settled_by_a_person(
     spark: SparkSession, tmp_path: Path
 ):
