@@ -41,7 +41,7 @@ _DECLARATION = re.compile(
     rb"(?:[ \t\r\n]+standalone[ \t\r\n]*=[ \t\r\n]*(?:'(?:yes|no)'|\"(?:yes|no)\"))?"
     rb"[ \t\r\n]*\?>"
 )
-_VALUE = re.compile(rb"=[ \t\r\n]*(\"[^\"]*|'[^']*)")
+_VALUE_BEGIN = re.compile(rb"=[ \t\r\n]*([\"'])")
 _NO_NAME = re.compile(rb"[<>\"']")
 _VALUE_OF_TAG = re.compile(rb"[^>\"']*(?:\"[^\"]*\"|'[^']*')")
 _COMMENT = b"<!--"
@@ -218,23 +218,25 @@ def _check_number(what: str, found: int, most: int) -> None:
 def _check_namespaces(markup: bytes, limits: Limits) -> None:
     """Refuse a name of a namespace that is too long: expat writes it for each name that is in it.
 
-    What looks like a declaration and is text counts too, as it does where they are counted.
+    What looks like a declaration and is text counts too, as it does where they are counted. No byte
+    is looked at more than a few times, whatever is in the document.
     """
-    at = markup.find(b"xmlns")
-    while at >= 0:
+    equals = 0
+    while (at := markup.find(b"xmlns", equals)) >= 0:
         equals = markup.find(b"=", at)
-        value = _VALUE.match(markup, equals) if equals >= 0 else None
-        if value is None or len(value[1]) <= limits.namespace_bytes_max + len('"'):
-            at = markup.find(b"xmlns", at + 1)
+        if equals < 0:
+            return
+        value = _VALUE_BEGIN.match(markup, equals)
+        if value is None:
             continue
-        text = _NO_NAME.search(markup, at, equals)
-        if text is None:
+        most = value.end() + limits.namespace_bytes_max
+        is_long = markup.find(value[1], value.end(), most + 1) < 0
+        if is_long and _NO_NAME.search(markup, markup.rfind(b"xmlns", at, equals), equals) is None:
             raise RemoteError(
                 ErrorCode.MESSAGE_TOO_LARGE,
-                f"the name of a namespace is too long: it has {len(value[1]) - 1} bytes, at most"
-                f" {limits.namespace_bytes_max} are read",
+                "the name of a namespace is too long: at most"
+                f" {limits.namespace_bytes_max} bytes are read",
             )
-        at = markup.find(b"xmlns", text.end())
 
 
 def _values_of(tag: bytes, most: int) -> int:
