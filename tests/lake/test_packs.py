@@ -137,6 +137,7 @@ def test_a_partner_verifies_a_pack(world: World):
     assert told["holders"] == [BUYER, SELLER]
 
 
+@pytest.mark.long
 def test_a_pack_says_nothing_about_anybody_else(world: World):
     """No byte of it names another partner, or a message with them."""
     for name in ("journal", "lifecycle", "verdicts"):
@@ -212,6 +213,7 @@ def test_everything_that_does_not_agree_is_named(world: World, tmp_path: Path):
     assert "things do not agree" in result.stderr
 
 
+@pytest.mark.long
 def test_a_pack_is_not_believed_what_it_says_of_its_own_hashes(world: World, tmp_path: Path):
     """An edited row with its mark removed, emptied or put to false is named; false by request."""
     pack = resealed(world, tmp_path / "pack")
@@ -469,6 +471,7 @@ class Inside(Exchange):
         return {**super().key(message_id), "to_party": STRANGER}
 
 
+@pytest.mark.long
 def test_a_pack_about_two_names_of_one_gateway_agrees(spark: SparkSession, tmp_path: Path):
     """One journal is one witness, and none of its rows is of a journal that was not there."""
     both = Ledger(BUYER)
@@ -489,6 +492,7 @@ def test_a_pack_needs_evidence_and_an_empty_folder(world: World, tmp_path: Path)
         jobs.pack(str(world.lake), jobs.PackScope(BUYER, SELLER), out=world.pack)
 
 
+@pytest.mark.long
 def test_envelopes_that_prove_a_message_are_in_a_pack_by_their_digests(
     spark: SparkSession, tmp_path: Path
 ):

@@ -93,6 +93,7 @@ def seen(spark: SparkSession, lake: str) -> tuple[int, Counter[str], dict[str, i
     return run.as_of, verdicts, counted
 
 
+@pytest.mark.long
 def test_a_run_that_is_killed_anywhere_has_published_nothing_or_all(spark: SparkSession, lake: str):
     """One after the other on one lake; then a run goes through, and nothing is left of them."""
     died(spark, RUN, lake, str(MUCH_LATER), place="storage.lay_flat", when="after", count=1)
@@ -113,6 +114,7 @@ def test_a_run_that_is_killed_anywhere_has_published_nothing_or_all(spark: Spark
     assert there == named
 
 
+@pytest.mark.long
 def test_a_reader_never_sees_two_runs_or_half_of_one(
     spark: SparkSession, lake: str, there: Exchange
 ):

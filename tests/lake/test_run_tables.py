@@ -93,6 +93,7 @@ def test_the_manifest_says_by_what_was_judged(lake: str):
     }
 
 
+@pytest.mark.long
 def test_a_run_that_fails_changes_nothing_for_readers(
     lake: str, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ):
