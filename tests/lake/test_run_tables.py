@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -30,11 +31,11 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 
-@pytest.fixture
-def lake(spark: SparkSession, tmp_path: Path) -> str:
-    """Both journals of three messages, ingested into a lake with a name that is hard on SQL."""
+@pytest.fixture(scope="module")
+def ingested(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Both journals of three messages."""
     del spark
-    place = tmp_path / "a l`a[k]e"
+    place = tmp_path_factory.mktemp("run_tables") / "lake"
     there, _ = two_parties()
     there.matched("m@example")
     there.failed_but_delivered("n@example")
@@ -42,6 +43,14 @@ def lake(spark: SparkSession, tmp_path: Path) -> str:
     publish(place, there.sender)
     publish(place, there.receiver)
     jobs.ingest(str(place))
+    return place
+
+
+@pytest.fixture
+def lake(ingested: Path, tmp_path: Path) -> str:
+    """The same for this test alone, and with a name that is hard on SQL."""
+    place = tmp_path / "a l`a[k]e"
+    shutil.copytree(ingested, place)
     return str(place)
 
 
@@ -198,6 +207,7 @@ print([row["verdict"] for row in rows], spark.table("onceonly.run").first()["run
 """
 
 
+@pytest.mark.long
 def test_the_command_s_views_stay_in_the_catalog_of_the_folder(lake: str, tmp_path: Path):
     """Another program, later, finds those of the last run by name, in Hive's embedded catalog."""
     command = [sys.executable, "-m", "onceonly", "lake", "reconcile", lake, "--ledger-only"]
@@ -224,6 +234,7 @@ def database(spark: SparkSession) -> Iterator[str]:
     spark.sql("DROP DATABASE IF EXISTS judged CASCADE")
 
 
+@pytest.mark.long
 def test_tables_are_views_of_a_database(lake: str, spark: SparkSession, database: str):
     """By name in SQL, with what their columns mean; every instant is a TIMESTAMP."""
     found = jobs.reconcile(lake, as_of=MUCH_LATER, tables=None, register=database)
