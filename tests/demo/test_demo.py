@@ -66,6 +66,7 @@ def test_a_small_run_with_kills_holds_what_was_promised(tmp_path):
     assert processes_of(out) == []
 
 
+@pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.parametrize(
     ("profile", "more"),
