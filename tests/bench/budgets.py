@@ -36,7 +36,7 @@ BUDGETS = {
         "commits": 4,
         "tasks": 4,
         "pages_written": 54,
-        "python_calls": 3376,
+        "python_calls": 3283,
     },
     "ebms-2.0 signs receipts": {
         "statements": 45,
@@ -44,7 +44,7 @@ BUDGETS = {
         "commits": 4,
         "tasks": 4,
         "pages_written": 62,
-        "python_calls": 5853,
+        "python_calls": 5645,
     },
 }
 """As counted; what may be counted at most is this and the room. What is signed stands beside the
