@@ -1,5 +1,6 @@
 """What holds for every test."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -35,8 +36,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _commit() -> str:
     """The commit that is tried, in hexadecimal; 0 where this is no checkout."""
+    git = shutil.which("git")
+    if git is None:
+        return "0"
     asked = subprocess.run(
-        ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"],
+        [git, "-C", str(Path(__file__).parent), "rev-parse", "HEAD"],
         capture_output=True,
         text=True,
         check=False,

@@ -52,6 +52,30 @@ async def test_a_document_is_sent_and_moved_with_its_verdict(alive, peer, box):
     assert (folder.done, folder.failed, folder.under_way) == (1, 0, 0)
 
 
+@pytest.mark.parametrize("header", [{}, {"no": "word"}], ids=["acknowledged", "refused"])
+async def test_a_document_is_counted_all_the_time(alive, peer, box, monkeypatch, header):
+    """Whenever somebody asks, it is under way, done or failed, also while its result is written."""
+    folder = await pickup(alive, box, peer)
+    counts: list[int] = []
+    run = folder.thread.run
+
+    async def counted(*given: Any, **named: Any) -> Any:
+        counts.append(folder.under_way + folder.done + folder.failed)
+        return await run(*given, **named)
+
+    monkeypatch.setattr(folder.thread, "run", counted)
+    put(box, "x.xml", **header)
+    await folder.take()
+    if not header:
+        arrival = await peer.hear("Normal")
+        await peer.acknowledge(arrival.message_id)
+        await alive.until_state(arrival.message_id, "acknowledged")
+        await folder.follow()
+    assert (folder.done, folder.failed, folder.under_way) == (int(not header), int(bool(header)), 0)
+    assert counts[-1] == 1
+    assert counts == sorted(counts)
+
+
 async def test_a_message_that_fails_is_moved_to_failed(alive, peer, box):
     """With the code that its partner gave."""
     folder = await pickup(alive, box, peer)

@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 from folder_parts import pickup as pickup_folder
-from folder_parts import put
+from folder_parts import put, results
 from listening import PATIENCE_S, SECRET, Receiver
 from packages import ORDER
 from peer import Peer
@@ -189,6 +189,10 @@ async def test_a_pickup_folder_comes_changes_and_goes(file, peer, box):
     put(box, "b.xml")
     await file.alive.until_row(Event.SUBMITTED, 2)
     assert [row.action for row in file.alive.rows(Event.SUBMITTED)] == ["New", "Change"]
+    # The folder knows of the message only a moment after its row.
+    async with asyncio.timeout(PATIENCE_S):
+        while len(await asyncio.to_thread(results, box, "sending")) < 2:
+            pass
     changed = await file.load()
     assert changed.startswith("[[pickup]] taken away: orders; [[pickup]] orders leaves in its")
     assert changed.endswith("`sending` 2 documents whose results nobody writes")

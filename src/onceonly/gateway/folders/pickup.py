@@ -129,8 +129,7 @@ class PickupFolder(Watch):
             if message_id is None and self._find(claim.note.message_id) is not None:
                 message_id = claim.note.message_id
             if message_id is not None:
-                self._left.remove(claim)
-                await self._show(
+                await self._begin_to_follow(
                     message_id, _Followed(claim, None if shown is None else shown.state)
                 )
 
@@ -235,8 +234,7 @@ class PickupFolder(Watch):
             await self._refuse(claim, error.name, str(error))
         else:
             self._desk.failpoints.reach("after-take-in")
-            self._left.remove(claim)
-            await self._show(message_id, _Followed(claim, None))
+            await self._begin_to_follow(message_id, _Followed(claim, None))
         return True
 
     async def _submitted(self, claim: Claim) -> str:
@@ -288,9 +286,14 @@ class PickupFolder(Watch):
 
     async def _refuse(self, claim: Claim, error: str, reason: str) -> None:
         result = self._result(claim, None, "refused", error=error, reason=reason)
-        self._left.remove(claim)
         await self.thread.run(_finish, self.path, claim, result, is_sent=False)
+        self._left.remove(claim)
         self.count(is_done=False)
+
+    async def _begin_to_follow(self, message_id: str, followed: _Followed) -> None:
+        self._left.remove(followed.claim)
+        self._followed.setdefault(message_id, []).append(followed)
+        await self._show(message_id, followed)
 
     async def follow(self) -> None:
         """Look at the messages of which the journal has new rows."""
@@ -301,13 +304,16 @@ class PickupFolder(Watch):
             if not rows:
                 return
             for message_id in dict.fromkeys(row.message_id for row in rows):
-                for followed in self._followed.pop(message_id or "", ()):
+                for followed in tuple(self._followed.get(message_id or "", ())):
                     await self._show(message_id or "", followed)
             self._seq = rows[-1].seq
 
     async def _show(self, message_id: str, followed: _Followed) -> None:
-        """Write what the message's state is; if it is final, move the document."""
-        view = self._find(message_id)
+        """Write what the message's state is; if it is final, move the document.
+
+        Until that is done the document is followed, so that it is counted somewhere all the time.
+        """
+        known_as, view = message_id, self._find(message_id)
         while view is not None and view.resent_as is not None:
             message_id = view.resent_as
             view = self._find(message_id)
@@ -315,6 +321,7 @@ class PickupFolder(Watch):
         if view is None:
             result = self._result(claim, message_id, "forgotten")
             await self.thread.run(_finish, self.path, claim, result, is_sent=False)
+            self._end_to_follow(known_as, followed)
             self.count(is_done=False)
             return
         state = view.state
@@ -327,12 +334,19 @@ class PickupFolder(Watch):
             await self.thread.run(durable.replace, claim.result, _as_json(result))
             self._desk.failpoints.reach("before-settle")
             await self.thread.run(claims.settle, self.path, claim, is_sent=is_sent)
+            self._end_to_follow(known_as, followed)
             self.count(is_done=is_sent)
             return
         if state.status.value != followed.state:
             await self.thread.run(durable.replace, claim.result, _as_json(result))
+        self._end_to_follow(known_as, followed)
         kept = _Followed(claim, state.status.value)
         self._followed.setdefault(message_id, []).append(kept)
+
+    def _end_to_follow(self, message_id: str, followed: _Followed) -> None:
+        others = [one for one in self._followed.pop(message_id) if one is not followed]
+        if others:
+            self._followed[message_id] = others
 
     def _find(self, message_id: str) -> OutboundView | None:
         return self._desk.snapshot().find_outbound_view(message_id)
