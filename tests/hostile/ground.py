@@ -235,13 +235,24 @@ async def laid(directory: Path, **gateway: Any) -> AsyncIterator[Ground]:
             await peer.close()
 
 
-class Cost:
-    """What an attack costs this process, our side of the sockets included."""
+class Growth:
+    """How much memory this process takes at most, from now on."""
 
     def __init__(self) -> None:
         # Resets the peak, so that what other tests needed does not count.
         Path("/proc/self/clear_refs").write_text("5", "ascii")
         self._before_bytes = _peak_bytes()
+
+    def check(self) -> None:
+        """Raise where it was too much."""
+        assert _peak_bytes() - self._before_bytes < GROWTH_BYTES_MAX
+
+
+class Cost:
+    """What an attack costs this process, our side of the sockets included."""
+
+    def __init__(self) -> None:
+        self._growth = Growth()
         self._began_s = time.process_time()
 
     def check(self) -> None:
@@ -250,7 +261,7 @@ class Cost:
         # A tracer's time is not the gateway's, and there may be several times as much of it.
         is_traced = sys.gettrace() is not None
         assert took_s < CPU_S_MAX or took_s < CPU_S_MAX * slowness() or is_traced
-        assert _peak_bytes() - self._before_bytes < GROWTH_BYTES_MAX
+        self._growth.check()
 
 
 def _peak_bytes() -> int:

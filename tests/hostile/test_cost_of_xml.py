@@ -7,9 +7,10 @@ known to cost much, but each thing in all surroundings.
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
 
 import pytest
-from ground import Cost
+from ground import CPU_S_MAX, Growth
 
 from onceonly.gateway.cpa.document import CpaError, read_document
 from onceonly.message.errors import RemoteError
@@ -17,6 +18,7 @@ from onceonly.wire.canonical import Method, View, canonical_forms
 from onceonly.wire.limits import DEFAULT
 from onceonly.wire.part_digests import XML_PART
 from onceonly.wire.xml import parse
+from slowness import is_cheaper
 
 LENGTH = DEFAULT.header_bytes_max
 LONG = "u" * (LENGTH // 2)
@@ -80,6 +82,11 @@ def document(around: str, one: Callable[[int], str], most: int) -> bytes:
     return (before + "".join(made) + after).encode()
 
 
+def read_or_refuse(read: Callable[[bytes], None], given: bytes) -> None:
+    with suppress(RemoteError, CpaError):
+        read(given)
+
+
 def read_header(document: bytes) -> None:
     parse(document, None, DEFAULT)
 
@@ -115,7 +122,6 @@ def test_a_megabyte_of_xml_is_cheap_whatever_is_in_it(around, reader):
     for one in ONES.values():
         is_limited = one(0).startswith("<")
         given = document(around, one, most - DEFAULT.depth_max if is_limited else LENGTH)
-        cost = Cost()
-        with suppress(RemoteError, CpaError):
-            read(given)
-        cost.check()
+        growth = Growth()
+        assert is_cheaper(partial(read_or_refuse, read, given), CPU_S_MAX), one(0)
+        growth.check()
