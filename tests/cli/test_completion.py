@@ -13,13 +13,14 @@ from pathlib import Path
 
 import anyio
 import pytest
+from click.shell_completion import get_completion_class
 from packages import ORDER
 from running_gateway import running, serving_api
 
 from certificates import certify
 from conftest import invoke
 from onceonly import __version__
-from onceonly.cli.completing import PATIENCE_S, WordsOfTheLine
+from onceonly.cli.completing import PATIENCE_S
 from onceonly.cli.exits import Exit
 from onceonly.cli.main import cli
 from ports import free_port
@@ -69,9 +70,11 @@ def test_the_version_is_an_option_too():
     assert invoke("--version").stdout.strip() == __version__
 
 
-def offered(words: list[str], begun: str = "") -> list[str]:
+def offered(words: list[str], begun: str = "", shell: str = "bash") -> list[str]:
     """What a shell is offered after these words."""
-    asked = WordsOfTheLine(cli, {}, "onceonly", "_ONCEONLY_COMPLETE")
+    script_of = get_completion_class(shell)
+    assert script_of is not None
+    asked = script_of(cli, {}, "onceonly", "_ONCEONLY_COMPLETE")
     return [item.value for item in asked.get_completions(words, begun)]
 
 
@@ -90,7 +93,8 @@ async def test_names_that_a_gateway_knows_are_offered(known, peer):
     ask = anyio.to_thread.run_sync
     assert await ask(offered, ["message", "show", *known]) == ["PO-2@buyer", "PO-1@buyer"]
     assert await ask(offered, ["message", "show", *known], "PO-1") == ["PO-1@buyer"]
-    assert await ask(offered, ["partner", "ping", *known]) == [peer.party]
+    for shell in ("bash", "zsh", "fish"):
+        assert await ask(offered, ["partner", "ping", *known], "", shell) == [peer.party]
     assert await ask(offered, ["message", "list", *known, "--to"]) == [peer.party]
     assert await ask(offered, ["message", "list", *known, "--agreement"]) == ["tpa-ab-1"]
     for command in ("show", "diff", "history", "check"):

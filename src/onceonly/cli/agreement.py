@@ -16,8 +16,9 @@ from onceonly.api.agreements import (
 )
 from onceonly.api.fields import PAGE_MAX
 from onceonly.cli.agreement_import import import_agreement, refuse_weaker
+from onceonly.cli.configuration_option import configuration_option, load_configuration
 from onceonly.cli.exits import Exit, Failure
-from onceonly.cli.gateway_option import configuration_option, gateway_command, load_configuration
+from onceonly.cli.gateway_option import gateway_command
 from onceonly.cli.lists import list_limits, most_of, partner_option
 from onceonly.cli.output import print_json, print_rows, put, rows_option, say
 from onceonly.client import Client

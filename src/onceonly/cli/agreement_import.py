@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from onceonly.cli.configuration_option import load_configuration
 from onceonly.cli.exits import Exit, Failure
-from onceonly.cli.gateway_option import load_configuration
 from onceonly.cli.output import alarm, put, say
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from msgspec import to_builtins
 
 from onceonly.api.backups import Backup
 from onceonly.cli.caller_option import CallsAs, caller_options
+from onceonly.cli.configuration_option import configuration_option, load_configuration
 from onceonly.cli.exits import Exit, Failure, exit_of_refusal
-from onceonly.cli.gateway_option import configuration_option, load_configuration
 from onceonly.cli.output import output_option, print_json, put, say
 from onceonly.cli.status_line import copied
 from onceonly.client import Client, GatewayUnreachable

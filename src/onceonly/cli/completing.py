@@ -17,6 +17,9 @@ import click
 from click.shell_completion import (
     BashComplete,
     CompletionItem,
+    FishComplete,
+    ShellComplete,
+    ZshComplete,
     add_completion_class,
     split_arg_string,
 )
@@ -158,21 +161,38 @@ def _fitting(offers: Iterable[Offer], begun: str) -> Iterator[Offer]:
             yield name, said
 
 
-def offer_names(group: click.Group, above: str = "") -> None:
-    """Let every command below the group offer names where it takes one."""
-    for name, command in group.commands.items():
-        if isinstance(command, click.Group):
-            offer_names(command, name)
-            continue
-        for parameter in command.params:
-            own = OFFERS.get(f"{above} {parameter.name}")
-            offers = own or OFFERS.get(parameter.name or "")
-            if offers is not None and type(parameter.type) is StringParamType:
-                parameter.type = KnownName(offers)
+def _offer_names(root: click.Command, words: list[str]) -> None:
+    """Let the command that these words begin with offer names where it takes one."""
+    command, above = root, ""
+    for word in words:
+        if not isinstance(command, click.Group) or word not in command.commands:
+            break
+        above, command = command.name or "", command.commands[word]
+    for parameter in command.params:
+        own = OFFERS.get(f"{above} {parameter.name}")
+        offers = own or OFFERS.get(parameter.name or "")
+        if offers is not None and type(parameter.type) is StringParamType:
+            parameter.type = KnownName(offers)
 
 
-class WordsOfTheLine(BashComplete):
-    """Completion in Bash of words with a colon or an @ in them, at which Bash begins new words."""
+class _OfNames(ShellComplete):
+    """Completion, also of names."""
+
+    def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem]:
+        _offer_names(self.cli, args)
+        return super().get_completions(args, incomplete)
+
+
+class InZsh(_OfNames, ZshComplete):
+    """Completion in Zsh."""
+
+
+class InFish(_OfNames, FishComplete):
+    """Completion in fish."""
+
+
+class InBash(_OfNames, BashComplete):
+    """Completion in Bash, also of words with a colon or an @, at which Bash begins new words."""
 
     source_template = BashComplete.source_template.replace(
         "COMP_CWORD=$COMP_CWORD ",
@@ -204,4 +224,5 @@ class WordsOfTheLine(BashComplete):
         return super().format_completion(item)
 
 
-add_completion_class(WordsOfTheLine)
+for in_shell in (InBash, InZsh, InFish):
+    add_completion_class(in_shell)

@@ -3,6 +3,7 @@
 import click
 from click.shell_completion import get_completion_class
 
+from onceonly.cli import completing  # noqa: F401 - because it tells click of our script for Bash
 from onceonly.cli.output import put_lines
 
 _SHELLS = ("bash", "zsh", "fish")

@@ -20,8 +20,8 @@ import msgspec
 from onceonly import __version__
 from onceonly.api.fields import PAGE_MAX
 from onceonly.cli.caller_option import CallsAs, caller_options
+from onceonly.cli.configuration_option import configuration_option
 from onceonly.cli.exits import Exit, Failure
-from onceonly.cli.gateway_option import configuration_option
 from onceonly.cli.output import put, say
 from onceonly.client import Client
 from onceonly.message.errors import LocalError, OnceonlyError

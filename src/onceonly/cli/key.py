@@ -8,9 +8,10 @@ import click
 
 from onceonly.api.keys import Key, MadeKey
 from onceonly.cli.caller_option import CallsAs, caller_options
+from onceonly.cli.configuration_option import configuration_option, load_configuration
 from onceonly.cli.exits import Exit, Failure, exit_of_refusal
 from onceonly.cli.fingerprint import find_fingerprint, fingerprint_in
-from onceonly.cli.gateway_option import api_option, configuration_option, load_configuration
+from onceonly.cli.gateway_option import api_option
 from onceonly.cli.output import output_option, print_fields, print_json, print_rows, put, say
 from onceonly.client import Client, GatewayUnreachable
 from onceonly.message.errors import LocalError, OnceonlyError

@@ -9,12 +9,12 @@ import click
 from click.core import ParameterSource
 
 from onceonly.cli.caller_option import CallsAs, caller_options
-from onceonly.cli.exits import Exit, Failure
-from onceonly.cli.gateway_option import (
+from onceonly.cli.configuration_option import (
     configuration_option,
     load_client_settings,
     load_configuration,
 )
+from onceonly.cli.exits import Exit, Failure
 from onceonly.cli.output import output_option, print_json, print_rows, put, say
 from onceonly.cli.status_line import of_spark
 from onceonly.client import GatewayUnreachable

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from onceonly.cli.gateway_option import configuration_option, load_configuration
+from onceonly.cli.configuration_option import configuration_option, load_configuration
 from onceonly.cli.lake import spark_options, with_spark
 from onceonly.cli.output import output_option, print_json, print_rows, say
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
+from onceonly.cli.configuration_option import configuration_option, load_configuration
 from onceonly.cli.exits import Exit, Failure
-from onceonly.cli.gateway_option import configuration_option, load_configuration
 from onceonly.cli.output import put, say
 from onceonly.message.errors import OnceonlyError
 

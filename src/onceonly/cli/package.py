@@ -11,9 +11,9 @@ from typing import Any, BinaryIO, Final
 
 import click
 
+from onceonly.cli.configuration_option import configuration_option, load_configuration
 from onceonly.cli.exits import Exit, Failure
 from onceonly.cli.fingerprint import find_fingerprint, fingerprint_in
-from onceonly.cli.gateway_option import configuration_option, load_configuration
 from onceonly.cli.output import is_terminal, output_option, print_json, put, put_bytes, say
 
 HELD_BYTES_MAX: Final = 1 << 20

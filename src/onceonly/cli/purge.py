@@ -7,12 +7,12 @@ import click
 
 from onceonly.api.purge import PurgePreview
 from onceonly.cli.caller_option import CallsAs, caller_options
-from onceonly.cli.exits import Exit, Failure, exit_of_refusal
-from onceonly.cli.gateway_option import (
+from onceonly.cli.configuration_option import (
     configuration_option,
     load_client_settings,
     load_configuration,
 )
+from onceonly.cli.exits import Exit, Failure, exit_of_refusal
 from onceonly.cli.output import output_option, print_json, put
 from onceonly.client import Client, GatewayUnreachable
 from onceonly.message.errors import LocalError, OnceonlyError
