@@ -219,6 +219,13 @@ def test_depth_attributes_namespaces_elements_and_bytes_are_bounded(most, too_mu
     assert refusal(too_much, None) is ErrorCode.MESSAGE_TOO_LARGE
 
 
+@pytest.mark.parametrize("text", ["xmlns", "xmlns = u", "xmlns = xmlns"])
+def test_what_declares_no_namespace_is_text(text):
+    """Without a value, or without even the sign before it."""
+    document = f"<r>{text}{'u' * 1_000}</r>".encode()
+    assert parse(document, None, DEFAULT).text == text + "u" * 1_000
+
+
 def test_the_limits_are_the_callers():
     """A gateway may agree on less."""
     assert refusal(nested(4), None, Limits(depth_max=3)) is ErrorCode.MESSAGE_TOO_LARGE
