@@ -16,6 +16,7 @@ from onceonly.wire.mime import (
     PartHead,
     carried_type,
     check_writable_type,
+    content_ids_of,
     parse_media_type,
     parse_part_head,
 )
@@ -273,6 +274,15 @@ def test_little_is_held_back():
     assert came > 10_000 - len(b"\r\n--b") - 1
 
 
+@pytest.mark.parametrize("end", [b"", b"\r\n", b"\r\nepilogue"])
+def test_the_frame_is_kept_as_it_came(end):
+    """A line end that is missing behind the final boundary is not in it."""
+    splitter = Splitter("b", keeps_frame=True)
+    list(splitter.feed(b"--b\r\n\r\nx\r\n--b--" + end))
+    list(splitter.finish())
+    assert splitter.rest == b"\r\n--b--" + end
+
+
 # --- Heads -------------------------------------------------------------------------------------
 
 
@@ -425,6 +435,20 @@ def test_the_parameters_of_a_content_type_are_bounded():
         with pytest.raises(RemoteError) as refused:
             parse_media_type(value)
         assert refused.value.code is ErrorCode.MESSAGE_TOO_LARGE
+
+
+@pytest.mark.parametrize(
+    ("reference", "meant"),
+    [
+        ("a@b", ("a@b",)),
+        ("a%40b", ("a%40b", "a@b")),
+        ("a%20b", ("a%20b",)),
+        ("a%b", ("a%b",)),
+    ],
+)
+def test_a_reference_means_a_part_as_it_is_or_decoded(reference, meant):
+    """R-42: decoded only where a part can be called so."""
+    assert content_ids_of(reference) == meant
 
 
 # --- Transfer encodings ------------------------------------------------------------------------

@@ -109,6 +109,10 @@ def test_the_compact_form_is_written():
     assert write_timestamp(from_datetime(moment)) == "19991110T102344.999Z"
 
 
+def test_a_time_is_cut_to_the_millisecond_before_it():
+    assert [cut_to_milliseconds(at) for at in (0, 999, 1_999, -1)] == [0, 0, 1_000, -1_000]
+
+
 @given(st.integers(EARLIEST_AT, LATEST_AT))
 def test_what_is_written_reads_back_to_the_millisecond(at):
     """For every instant that a journal can hold."""

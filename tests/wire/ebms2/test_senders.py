@@ -5,6 +5,7 @@ from ebms2_samples import (
     DOCUMENT,
     PACKAGE_TYPE,
     SOAP,
+    edited,
     message_of,
     sample_body,
     with_block,
@@ -38,6 +39,13 @@ def test_the_sender_of_a_block_that_is_not_understood_is_known():
     assert (known.message_id, known.agreement_id) == (sent.message_id, sent.agreement_id)
     assert known.from_ids == sent.from_ids
     assert known.fault is None
+
+
+def test_a_name_that_nobody_may_have_is_not_known():
+    """The rest of the header is."""
+    known = about(edited(("<eb:CPAId>", f"<eb:CPAId>{'a' * 10_000}")))
+    assert known.agreement_id is None
+    assert known.from_ids == message_of(DOCUMENT).from_ids
 
 
 def test_a_fault_that_comes_by_itself_is_known_as_one():
