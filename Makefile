@@ -156,16 +156,17 @@ formats: $(FORMATS)/ready  ## tables of Delta and Iceberg by their own jars, a l
 	PYTHONPATH=$(CURDIR)/$(FORMATS)/server $(BIN)/python -m pytest tests/object_store $(ARGS)
 
 $(FORMATS)/ready: $(READY) requirements/formats.lock requirements/object-store.lock tests/formats/pom.xml \
-  tests/formats/accelerator/pom.xml tests/object_store/pom.xml
+  tests/formats/accelerator/pom.xml tests/formats/rest/pom.xml tests/object_store/pom.xml
 	rm -rf $(FORMATS)
 	for part in "formats spark" "object-store server"; do set -- $$part; \
 	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation \
 	    --require-hashes -r requirements/$$1.lock --target $(FORMATS)/$$2 || exit 1; done
 	-$(COPIED) --file tests/formats/pom.xml -DoutputDirectory=$(CURDIR)/$(FORMATS)/jars
 	-$(COPIED) --file tests/formats/accelerator/pom.xml -DoutputDirectory=$(CURDIR)/$(FORMATS)/accelerator
+	-$(COPIED) --file tests/formats/rest/pom.xml -DoutputDirectory=$(CURDIR)/$(FORMATS)/rest
 	-$(COPIED) --file tests/object_store/pom.xml -DexcludeGroupIds=io.netty,org.slf4j \
 	  -DoutputDirectory=$(CURDIR)/$(FORMATS)/s3
-	@ls $(FORMATS)/jars/*.jar $(FORMATS)/accelerator/*.jar $(FORMATS)/s3/*.jar > /dev/null && touch $@ || echo "jars are missing: the next make formats asks for them again"
+	@ls $(FORMATS)/jars/*.jar $(FORMATS)/accelerator/*.jar $(FORMATS)/rest/*.jar $(FORMATS)/s3/*.jar > /dev/null && touch $@ || echo "jars are missing: the next make formats asks for them again"
 
 docs: $(READY)  ## the documentation, in site/
 	$(BIN)/mkdocs build --strict

@@ -14,6 +14,7 @@ from cases import TERMS
 from formats_session import JARS, SPARK, why_not
 from journals import MUCH_LATER, PLANTS, SECOND, healthy, plant, publish, two_parties
 
+from catalog_servers import metastore, rest_catalog
 from onceonly.lake import jobs, runner, versions
 from onceonly.lake.catalogue import NAMES
 from onceonly.lake.formats import TableFormat, Target
@@ -23,6 +24,8 @@ from ports import free_port
 from recipes import examples_of, put
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from journals import Exchange
     from pyspark.sql import DataFrame, SparkSession
 
@@ -38,7 +41,11 @@ TARGETS = {
     "delta": Target(TableFormat.DELTA),
     "iceberg": Target(TableFormat.ICEBERG, "lake.onceonly"),
     "iceberg in a database": Target(TableFormat.ICEBERG, "database.onceonly"),
+    "iceberg in a metastore": Target(TableFormat.ICEBERG, "metastore.onceonly"),
+    "iceberg at a service": Target(TableFormat.ICEBERG, "service.onceonly"),
 }
+SERVED = {"metastore": ("hive", metastore), "service": ("rest", rest_catalog)}
+"""By the name of the catalog: its type for Iceberg, and its server."""
 LEDGER = "delivery_ledger"
 
 
@@ -110,7 +117,24 @@ def expected(
     return contents(spark, two_days.reconcile(lake, Target()))
 
 
-@pytest.mark.parametrize("to", TARGETS.values(), ids=TARGETS.keys())
+@pytest.fixture(params=TARGETS.values(), ids=TARGETS.keys())
+def to(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> Iterator[Target]:
+    """A target, whose catalog is served where it is at a server."""
+    found: Target = request.param
+    catalog = (found.catalog or "").partition(".")[0]
+    if catalog not in SERVED:
+        yield found
+        return
+    kind, serve = SERVED[catalog]
+    (folder := tmp_path / catalog).mkdir()
+    with serve(folder) as address:
+        spark.conf.set(f"spark.sql.catalog.{catalog}", "org.apache.iceberg.spark.SparkCatalog")
+        spark.conf.set(f"spark.sql.catalog.{catalog}.type", kind)
+        spark.conf.set(f"spark.sql.catalog.{catalog}.uri", address)
+        spark.conf.set(f"spark.sql.catalog.{catalog}.warehouse", str(folder / "tables"))
+        yield found
+
+
 def test_every_table_is_read_in_the_version_of_its_run(
     spark: SparkSession,
     two_days: TwoDays,

@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from fingerprints import fingerprint
 from journals import MUCH_LATER, SECOND, publish, two_parties
 
+from catalog_servers import metastore
 from onceonly.cli.main import cli
 from onceonly.lake import catalogue, jobs, lease
 from onceonly.lake.formats import TableFormat
@@ -201,6 +202,8 @@ import sys
 from pyspark.sql import SparkSession
 builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
 builder = builder.config("spark.driver.bindAddress", "127.0.0.1")
+for address in sys.argv[1:]:
+    builder = builder.config("spark.hadoop.hive.metastore.uris", address)
 spark = builder.config("spark.driver.host", "127.0.0.1").enableHiveSupport().getOrCreate()
 rows = spark.table("onceonly.verdicts").orderBy("message_id").collect()
 print([row["verdict"] for row in rows], spark.table("onceonly.run").first()["run"])
@@ -226,6 +229,37 @@ def test_the_command_s_views_stay_in_the_catalog_of_the_folder(lake: str, tmp_pa
     )
     verdicts = ["MATCHED", "FAILED_BUT_DELIVERED", "IN_FLIGHT"]
     assert found.stdout == f"{verdicts} {json.loads(done.stdout)['run']}\n"
+
+
+@pytest.mark.long
+def test_views_at_a_metastore_are_there_for_every_program(lake: str, tmp_path: Path):
+    """Whatever folder they run in, and while another session is at the metastore too."""
+    (served := tmp_path / "served").mkdir()
+    (elsewhere := tmp_path / "elsewhere").mkdir()
+    with metastore(served) as address:
+        command = [sys.executable, "-m", "onceonly", "lake", "reconcile", lake, "--ledger-only"]
+        known = ["--conf", f"spark.hadoop.hive.metastore.uris={address}"]
+        done = subprocess.run(
+            [*command, "--as-of", str(MUCH_LATER), "--register", *known, "-o", "json"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 11, done.stderr
+        readers = [
+            subprocess.Popen(
+                [sys.executable, "-c", REGISTERED, address],
+                cwd=elsewhere,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            for _ in range(2)
+        ]
+        found = [reader.communicate()[0] for reader in readers]
+    verdicts = ["MATCHED", "FAILED_BUT_DELIVERED", "IN_FLIGHT"]
+    assert found == [f"{verdicts} {json.loads(done.stdout)['run']}\n"] * 2
+    assert not (tmp_path / "metastore_db").exists()
 
 
 @pytest.fixture
