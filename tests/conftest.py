@@ -3,9 +3,11 @@
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from coverage import Coverage
 from hypothesis import settings
 
 # Under --import-mode=importlib a test's neighbours are not importable by themselves.
@@ -34,6 +36,25 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     config.hook.pytest_deselected(items=left_out)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """`--unmeasured-properties`: chance chooses what such a test enters, so it covers nothing."""
+    measured = None
+    if item.config.getoption("--unmeasured-properties") and _is_of_a_property(item):
+        measured = Coverage.current()
+    if measured is not None:
+        measured.stop()
+    try:
+        return (yield)
+    finally:
+        if measured is not None:
+            measured.start()
+
+
+def _is_of_a_property(item: pytest.Item) -> bool:
+    return getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
+
+
 def _commit() -> str:
     """The commit that is tried, in hexadecimal; 0 where this is no checkout."""
     git = shutil.which("git")
@@ -54,6 +75,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--conformance", action="store_true", help=text)
     text = "of the tests that are marked long, run every N-th; which ones, the commit decides"
     parser.addoption("--long-share", type=int, default=1, metavar="N", help=text)
+    text = "measure no coverage in tests of properties"
+    parser.addoption("--unmeasured-properties", action="store_true", help=text)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -231,6 +232,15 @@ def test_the_command_s_views_stay_in_the_catalog_of_the_folder(lake: str, tmp_pa
     assert found.stdout == f"{verdicts} {json.loads(done.stdout)['run']}\n"
 
 
+def _read_elsewhere(address: str, folder: Path) -> str:
+    """What another program finds at this metastore."""
+    command = [sys.executable, "-c", REGISTERED, address]
+    read = subprocess.run(
+        command, cwd=folder, stdout=subprocess.PIPE, text=True, check=True, timeout=300
+    )
+    return read.stdout
+
+
 @pytest.mark.long
 def test_views_at_a_metastore_are_there_for_every_program(lake: str, tmp_path: Path):
     """Whatever folder they run in, and while another session is at the metastore too."""
@@ -247,16 +257,8 @@ def test_views_at_a_metastore_are_there_for_every_program(lake: str, tmp_path: P
             check=False,
         )
         assert done.returncode == 11, done.stderr
-        readers = [
-            subprocess.Popen(
-                [sys.executable, "-c", REGISTERED, address],
-                cwd=elsewhere,
-                stdout=subprocess.PIPE,
-                text=True,
-            )
-            for _ in range(2)
-        ]
-        found = [reader.communicate()[0] for reader in readers]
+        with ThreadPoolExecutor() as pool:
+            found = list(pool.map(_read_elsewhere, [address] * 2, [elsewhere] * 2))
     verdicts = ["MATCHED", "FAILED_BUT_DELIVERED", "IN_FLIGHT"]
     assert found == [f"{verdicts} {json.loads(done.stdout)['run']}\n"] * 2
     assert not (tmp_path / "metastore_db").exists()
