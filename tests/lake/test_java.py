@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from onceonly.lake import java
+from onceonly.lake.runner import LARGE_JAVA, LITTLE_JAVA
 
-if TYPE_CHECKING:
-    from pathlib import Path
+CLUSTER = Path(__file__).parents[2] / "docs/how-to/cluster.md"
 
 
 def fake(home: Path, version: str) -> Path:
@@ -62,3 +63,19 @@ def test_without_a_java_the_wheel_steps_in(tmp_path: Path):
         check=True,
     )
     assert "version" in answer.stderr
+
+
+@pytest.mark.parametrize("options", [LARGE_JAVA, f"{LARGE_JAVA} {LITTLE_JAVA}"])
+def test_java_takes_the_options_of_a_session(options: str):
+    """One that it does not know would end every job at its start."""
+    started = subprocess.run(
+        [java.program(), *shlex.split(options), "-version"], check=False, capture_output=True
+    )
+    assert started.returncode == 0, started.stderr
+
+
+@pytest.mark.parametrize("whose", ["driver", "executor"])
+def test_a_cluster_is_told_the_options_of_one_machine(whose: str):
+    """The page has them word for word."""
+    lines = [line.split(maxsplit=1) for line in CLUSTER.read_text().splitlines()]
+    assert [f"spark.{whose}.extraJavaOptions", LARGE_JAVA] in lines
