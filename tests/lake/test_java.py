@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import shlex
+import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from onceonly.lake import java
-from onceonly.lake.runner import LARGE_JAVA, LITTLE_JAVA
+from onceonly.lake.runner import EVERY_JAVA, LITTLE_BYTES, LITTLE_JAVA, OWN_SETTINGS
 
 CLUSTER = Path(__file__).parents[2] / "docs/how-to/cluster.md"
 
@@ -65,17 +66,37 @@ def test_without_a_java_the_wheel_steps_in(tmp_path: Path):
     assert "version" in answer.stderr
 
 
-@pytest.mark.parametrize("options", [LARGE_JAVA, f"{LARGE_JAVA} {LITTLE_JAVA}"])
-def test_java_takes_the_options_of_a_session(options: str):
-    """One that it does not know would end every job at its start."""
-    started = subprocess.run(
-        [java.program(), *shlex.split(options), "-version"], check=False, capture_output=True
+SESSION = """
+import sys
+from onceonly.lake import runner
+spark = runner.session("local[1]", "options", journal_bytes=int(sys.argv[1]))
+java = spark._jvm.java.lang.management.ManagementFactory.getRuntimeMXBean()
+print(*java.getInputArguments(), sep="\\n")
+"""
+"""A session that says with which options its Java runs."""
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("journal_bytes", "options"),
+    [(0, f"{EVERY_JAVA} {LITTLE_JAVA}"), (LITTLE_BYTES, EVERY_JAVA)],
+    ids=["little", "large"],
+)
+def test_a_session_of_our_own_has_its_options(journal_bytes: int, options: str):
+    """It starts with them, too: one that Java does not know would end every job."""
+    told = subprocess.run(
+        [sys.executable, "-c", SESSION, str(journal_bytes)],
+        env={name: text for name, text in os.environ.items() if name not in OWN_SETTINGS},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
     )
-    assert started.returncode == 0, started.stderr
+    assert set(options.split()) <= set(told.stdout.split("\n"))
 
 
 @pytest.mark.parametrize("whose", ["driver", "executor"])
 def test_a_cluster_is_told_the_options_of_one_machine(whose: str):
     """The page has them word for word."""
     lines = [line.split(maxsplit=1) for line in CLUSTER.read_text().splitlines()]
-    assert [f"spark.{whose}.extraJavaOptions", LARGE_JAVA] in lines
+    assert [f"spark.{whose}.extraJavaOptions", EVERY_JAVA] in lines

@@ -134,7 +134,7 @@ LITTLE_BYTES: Final = 64 << 20
 # One compiler alone reserves 48 MB for its code, which a session of some minutes fills.
 LITTLE_JAVA: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m"
 
-LARGE_JAVA: Final = "-XX:-DontCompileHugeMethods -XX:FreqInlineSize=100 -XX:InlineSmallCode=800"
+EVERY_JAVA: Final = "-XX:-DontCompileHugeMethods -XX:FreqInlineSize=100 -XX:InlineSmallCode=800"
 """For the code that Spark generates, other code for each table. Java leaves what is longer than
 8,000 bytes uncompiled, as is what Spark makes of some eighty folds and a verdict: to judge 20
 million events took a fifth longer. The second compiler took a third of the processors: where it
@@ -202,7 +202,7 @@ def session(
 
 
 def _tuned(journal_bytes: int | None, java_options: Sequence[str]) -> dict[str, str]:
-    settings, options = {}, [LARGE_JAVA, _QUIET_JAVA, *class_archive.options(), *java_options]
+    settings, options = {}, [EVERY_JAVA, _QUIET_JAVA, *class_archive.options(), *java_options]
     if journal_bytes is not None:
         settings[PARTITIONS] = str(partitions(journal_bytes))
         if journal_bytes < LITTLE_BYTES:
