@@ -32,9 +32,10 @@ demo: $(READY)  ## two gateways, a faulty link, hard kills, and Spark's verdict 
 
 # Lanes of about the same length, three at once: tests of Spark mostly wait for one core that plans,
 # the others for processes to start and for retries. With ARGS one run, of what they say.
-LANES := test-others test-processes test-lake test-gateway test-increments coverage
+LANES := test-runs test-gateway test-lake test-others test-processes test-increments coverage
 SIDE_BY_SIDE := $(MAKE) --jobs 3 --output-sync=target --keep-going
 INNER_TESTS := tests/message tests/protocol tests/wire tests/journal
+RUN_TESTS := tests/lake/runs
 INCREMENT_TESTS := tests/lake/gold tests/lake/ingest
 PROCESS_TESTS := tests/nemesis tests/repo tests/simulation tests/docs
 GATEWAY_TESTS := tests/gateway tests/pyspark_onceonly tests/demo tests/bench tests/interop
@@ -54,7 +55,10 @@ gate: $(READY) $(ONCEONLY_CLASS_ARCHIVE)  ## what .ci/run asks for: test but thr
 
 .PHONY: $(LANES) fresh
 test-lake: $(READY)
-	$(BIN)/python -m pytest $(LONG) tests/lake $(patsubst %,--ignore=%,$(INCREMENT_TESTS))
+	$(BIN)/python -m pytest $(LONG) tests/lake $(patsubst %,--ignore=%,$(RUN_TESTS) $(INCREMENT_TESTS))
+
+test-runs: $(READY)
+	$(BIN)/python -m pytest $(LONG) $(RUN_TESTS)
 
 test-increments: $(READY)
 	$(BIN)/python -m pytest $(LONG) $(INCREMENT_TESTS)

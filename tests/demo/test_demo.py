@@ -104,6 +104,7 @@ def tries(html: str, invariant: str) -> int:
     return int(re.findall(r"<td[^>]*>\s*(\d+)\s*</td>", row[1])[0])
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_files_of_a_directory_arrive_as_they_are(tmp_path):
     """Any type, any size, odd names, subdirectories; each file once each way."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from onceonly.journal.record import Record
 
 # Under --import-mode=importlib a test's neighbours are not importable by themselves.
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path[:0] = [str(Path(__file__).parent / part) for part in ("", "gold", "page")]
 
 
 @pytest.fixture(scope="session")

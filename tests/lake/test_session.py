@@ -14,6 +14,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import pytest
 from journals import healthy, publish
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ def _read(terminal: int) -> bytes:
         return b""
 
 
+@pytest.mark.long
 def test_a_terminal_has_our_own_lines_and_no_others(tmp_path: Path):
     """A first ingest, and a reconciliation with a page: Java, Spark and workers start in each."""
     there, _ = healthy(seed=1, messages=2)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import sys
 from dataclasses import replace
 from datetime import date
 from itertools import pairwise
@@ -11,9 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent.parent))
-
 from fingerprints import fingerprint
 from journals import DAWN, HEALTHY, MUCH_LATER, PLANTS, SECOND, plant, publish, two_parties
 

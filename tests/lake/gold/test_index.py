@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent.parent))
-sys.path.insert(0, str(Path(__file__).parent))
-
 from journals import MUCH_LATER, publish
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 from test_gold import POLICY, exchanges, is_equal

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import random
-import sys
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent.parent))
-
 from journals import healthy, publish
 
 from onceonly.lake.ingest.change import Change, decide

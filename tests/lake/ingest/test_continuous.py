@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import itertools
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import fsspec
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent.parent))
-
 from journals import BUYER, SELLER, healthy, publish
 
 from onceonly.journal.segment import party_folder

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent.parent))
-
 from fingerprints import fingerprints
 from journals import BUYER, healthy, publish
 

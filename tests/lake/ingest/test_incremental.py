@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import random
-import sys
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent.parent))
-
 from fingerprints import fingerprint, fingerprints
 from journals import PLANTS, healthy, plant, publish
 

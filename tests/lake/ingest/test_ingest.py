@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import os
 import shutil
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,9 +12,6 @@ from typing import TYPE_CHECKING, Any
 import fsspec
 import pyarrow.parquet as pq
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent.parent))
-
 from fingerprints import fingerprints, rows_in
 from journals import BUYER, SELLER, Ledger, chained, healthy, publish
 

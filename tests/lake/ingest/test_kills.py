@@ -11,9 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent.parent))
-
 from dying import died
 from fingerprints import fingerprints
 from journals import PLANTS, healthy, plant, publish

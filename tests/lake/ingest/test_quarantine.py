@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,14 +11,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
-from py4j.protocol import Py4JJavaError
-
-sys.path.insert(0, str(Path(__file__).parent.parent))
-
 from cases import MUCH_LATER, made
+from click.testing import CliRunner
 from fingerprints import rows_in
 from journals import BUYER, SELLER, Ledger, chained, healthy, publish, upgraded
+from py4j.protocol import Py4JJavaError
 
 from onceonly.cli.main import cli
 from onceonly.journal.record import chain, younger_than

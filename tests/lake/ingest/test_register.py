@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import random
-import sys
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from onceonly.journal.segment import segment_name
 from onceonly.lake import storage

@@ -16,16 +16,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from fsspec.spec import AbstractFileSystem
+from journals import BUYER, chained, healthy, upgraded
 
 from onceonly.journal.record import CHAIN_START, SCHEMA_VERSION, chain, younger_than
 from onceonly.journal.segment import to_records, to_table
 from onceonly.lake.ingest import segments
 from onceonly.lake.ingest.segments import Look, look
 from onceonly.message.word import changed
-
-sys.path.insert(0, str(Path(__file__).parent.parent))
-
-from journals import BUYER, chained, healthy, upgraded
 
 if TYPE_CHECKING:
     from collections.abc import Callable

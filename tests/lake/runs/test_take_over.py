@@ -17,9 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 from journals import MUCH_LATER
 
 from onceonly.lake import compaction, jobs, manifest, runner, take_over
@@ -29,7 +26,7 @@ from onceonly.message.errors import LocalError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-OLDER = Path(__file__).parents[1] / "golden" / "lake-of-version-2.tar.xz"
+OLDER = Path(__file__).parents[2] / "golden" / "lake-of-version-2.tar.xz"
 VERDICTS = {
     "DELIVERED_TWICE": 1,
     "CONTENT_MISMATCH": 1,

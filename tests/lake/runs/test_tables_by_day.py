@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import random
-import sys
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent / "gold"))
-
 from cases import BETWEEN
 from fingerprints import fingerprint
 from journals import DAWN, MUCH_LATER, Ledger, Passage, publish, two_parties
@@ -95,6 +91,7 @@ def test_tables_are_written_one_by_one_where_many_messages_are_astray(tmp_path: 
     assert keeping.at_once(kept) == 1
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_tables_of_parts_are_what_all_rows_give_whatever_came_when(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -132,6 +129,7 @@ def test_tables_of_parts_are_what_all_rows_give_whatever_came_when(
     assert shown == rows_on_differences(differing, case.journal, None)
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_only_parts_with_other_rows_are_made(spark: SparkSession, tmp_path: Path):
     """The last row is of one message: the files of all other days are those of the run before.
@@ -162,6 +160,7 @@ def test_only_parts_with_other_rows_are_made(spark: SparkSession, tmp_path: Path
     assert unlike(spark, lake) == []
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_stretches_with_the_same_rows_are_taken_from_the_run_before(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -213,6 +212,7 @@ def test_a_table_by_day_without_rows_tells_its_columns(
         assert columns == list(catalogue.find(name).definition.names)
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_a_row_is_of_the_day_of_its_message(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
