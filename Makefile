@@ -5,6 +5,9 @@ READY := .venv/ready
 # From it Java starts sooner, and the tests start very many. They run without it too.
 export ONCEONLY_CLASS_ARCHIVE := $(CURDIR)/.venv/spark.jsa
 export PYTHONUNBUFFERED := 1
+# Where this forbids Python to keep what it compiled, as in many container images, each of the
+# thousands of processes that tests start compiles all of our modules again: a second of processor.
+unexport PYTHONDONTWRITEBYTECODE
 export NO_MKDOCS_2_WARNING := 1
 
 .PHONY: help setup demo test gate check bench bench-growth bench-lake docs conformance interop formats coverage excepts simulate nemesis fuzz fuzz-packages mutants small-mutants lock image release clean

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -91,6 +92,17 @@ def test_the_gate_is_all_tests_and_what_else_a_merge_needs(root: Path, make):
     assert "coverage" in of_test
     assert of_gate == {*of_test, "check", "fresh"}
     assert (root / ".ci" / "run").read_text("utf-8").splitlines()[-1] == "make gate"
+
+
+def test_what_python_compiled_is_kept_where_the_environment_forbids_it(
+    monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+):
+    """Every process that a test starts would compile hundreds of modules again."""
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    make = request.getfixturevalue("make")
+    asked, ask = "asked", "import sys; print(sys.dont_write_bytecode)"
+    rule = f"{asked}:;@{shlex.join([sys.executable, '-c', ask])}"
+    assert make(asked, f"--eval={rule}").strip() == "False"
 
 
 def test_help_lists_every_target(root: Path, make):
