@@ -211,12 +211,18 @@ class InboxStream(NumberedStream):
         self._fails_on_loss = fails_on_loss
         self._reported = 0
 
+    def initialOffset(self) -> Offset:  # noqa: N802 - because Spark calls it so
+        """Where a query begins that has no checkpoint, with what is `known` to be there by then.
+
+        Some of that may have been purged before.
+        """
+        return {**super().initialOffset(), "known": self._end.last}
+
     def latestOffset(self, start: Offset, limit: Any) -> Offset:  # noqa: N802 - because Spark calls it so
         """Where the next batch ends. What is before its start is committed: complete.
 
         What is reported, which it is before the end is made, stands in the end: the next run need
-        not say it again, and a run that dies anywhere leaves no gap. `known` is what was there when
-        the stream began: some of it may have been purged before that.
+        not say it again, and a run that dies anywhere leaves no gap.
         """
         latest = super().latestOffset(start, limit)
         if self._bytes_max is not None and latest != start:
@@ -228,7 +234,10 @@ class InboxStream(NumberedStream):
             told = self._reported = start["offset"]
         if latest == start:
             return start
-        known = start.get("known", self._end.last)
+        # Older versions left it out, at first with all offsets, and then where nothing was read
+        # yet: then the stream began with nothing behind its start.
+        is_at_first = start["offset"] == start["from"]
+        known = start.get("known", start["from"] if is_at_first else self._end.last)
         return {**latest, "reported": told, "known": known}
 
     def partitions(self, start: Offset, end: Offset) -> list[InputPartition]:

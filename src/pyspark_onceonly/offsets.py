@@ -137,8 +137,8 @@ class NumberedStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def initialOffset(self) -> Offset:  # noqa: N802 - because Spark calls it so
         """Where a query begins that has no checkpoint."""
-        first = self._numbered.after
-        first = self._ask() if first is None else first
+        last = self._ask()
+        first = last if self._numbered.after is None else self._numbered.after
         return self._at(first, first)
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - because Spark calls it so

@@ -9,6 +9,7 @@ the number that is stored.
 
 import json
 from base64 import b64encode
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from hashlib import sha256
@@ -88,8 +89,14 @@ class RowShape(NamedTuple):
 
 
 def shape_of(options: Options, schema: StructType, job: str) -> RowShape:
-    """Raises `ValueError` for a column that is not there, or cannot be what it is named for."""
+    """Raises `ValueError` for a column that is not there, or cannot be what it is named for.
+
+    So it does where two columns have one name.
+    """
     columns = schema.fieldNames()
+    if twice := [name for name, count in Counter(columns).items() if count > 1]:
+        # As after a join. Which of them makes a MessageId, or is one, nobody could say.
+        raise ValueError(f"several columns are named {twice[0]!r}: drop or rename all but one")
     asked, payload = options.find("message_id_column"), _payload_column(options, columns)
     named = None if asked is None else _column(options, asked, columns)
     # A `TO` that is not seen, as in a table of a database, is a wrong partner.

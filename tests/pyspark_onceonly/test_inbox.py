@@ -12,7 +12,7 @@ from uuid import UUID
 import pytest
 from nemesis_gateways import Exchange, build_exchange, until
 from pyspark.errors import PySparkException
-from pyspark.sql.streaming.datasource import ReadMaxRows
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 from pyspark.sql.streaming.listener import QueryTerminatedEvent
 
 from onceonly.client import Client, Document
@@ -618,6 +618,31 @@ def test_a_stream_ends_where_messages_were_purged_before_it_read_them(
     assert table(spark, tmp_path) == ["read"]
     run(stream(spark, forgetful, **options, failOnDataLoss="false"), tmp_path)
     assert table(spark, tmp_path) == ["after", "read"]
+
+
+@pytest.mark.parametrize("after", [0, None], ids=["empty", "latest"])
+@pytest.mark.parametrize("was_told", [True, False], ids=["now", "of an older version"])
+def test_what_is_purged_after_a_beginning_without_rows_is_missed(
+    forgetful: Exchange, after: int | None, was_told: bool
+) -> None:
+    """The first batch of a stream may be empty; what comes after it is not to go by unread."""
+    if after is None:
+        send(forgetful, "before")
+
+    def stream() -> InboxStream:
+        return InboxStream(rows_of(forgetful), Numbered(after, 10, 10), reports=False)
+
+    begun = stream()
+    began = begun.initialOffset()
+    assert begun.latestOffset(began, ReadAllAvailable()) == began
+    send(forgetful, "lost")
+    purge_all(forgetful)
+    resumed = stream()
+    start = {name: told for name, told in began.items() if was_told or name != "known"}
+    [part] = resumed.partitions(start, resumed.latestOffset(start, ReadAllAvailable()))
+    with pytest.raises(LocalError, match="1 messages with offsets above") as raised:
+        list(resumed.read(part))
+    assert raised.value.name == "RowsPurged"
 
 
 def table(spark: SparkSession, folder: Path) -> list[str]:

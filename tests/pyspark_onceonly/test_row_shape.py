@@ -85,6 +85,15 @@ def test_columns_that_differ_in_case_alone_are_refused(
         rows(columns, **options)
 
 
+@pytest.mark.parametrize("options", [{}, {"message_id_column": "id", "case_sensitive": "true"}])
+def test_columns_of_one_name_are_refused(options: dict[str, str]) -> None:
+    """As after a join: rows that differ in the first of them alone would be one message."""
+    names = ["id", "id", "payload"]
+    twice = pa.RecordBatch.from_arrays([pa.array([text]) for text in "axy"], names=names)
+    with pytest.raises(ValueError, match="several columns are named 'id': drop or rename"):
+        rows_of(twice, **options)
+
+
 def test_a_session_that_knows_case_means_one_column() -> None:
     """With the option for it, as `spark.sql.caseSensitive` has it."""
     columns = {"id": ["a"], "ID": ["b"], "payload": ["x"], "TO": ["urn:other"], "to": ["urn:c"]}
