@@ -141,6 +141,8 @@ class Partial(NamedTuple):
     """As in `CatalogueEntry`."""
     of_stretches: Callable[[DataFrame, Policy], DataFrame] | None = None
     """How it is made of journal rows: per `party` and `stretches.STRETCH`."""
+    with_others: bool = False
+    """Whether journal rows that no life is made of decide it beside the lives of their day."""
 
 
 def _quality(journal: DataFrame, policy: Policy) -> DataFrame:
@@ -175,6 +177,7 @@ WAYS: Final = Partial(
     "ways_of_days",
     lambda e: hop_waterfall.ways(e.judged, e.journal),
     of_lives=lambda lives, journal: hop_waterfall.ways(lives, journal, BY_DAY),
+    with_others=True,
 )
 
 

@@ -10,7 +10,7 @@ import json
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
@@ -272,11 +272,15 @@ def current_id(lake: str) -> str | None:
 
 def publish(run: LakeRun) -> None:
     """Let the run's tables count from now on; everything that they name must be on the disk."""
-    content = json.dumps(_as_json(run), indent=1).encode()
-    storage.replace_bytes(_file(run.lake, run.id), content)
+    _put(run)
     storage.keep_names(run.lake)
     named = json.dumps({"version": VERSION, "run": run.id}).encode()
     storage.replace_bytes(_file(run.lake, _CURRENT), named)
+
+
+def _put(run: LakeRun) -> None:
+    content = json.dumps(_as_json(run), indent=1).encode()
+    storage.replace_bytes(_file(run.lake, run.id), content)
 
 
 def sweep(lake: str, *, keep_s: float = KEEP_S) -> None:
@@ -296,6 +300,8 @@ def sweep(lake: str, *, keep_s: float = KEEP_S) -> None:
             in_use |= {folder for one in written for folder in one.folders}
         elif number >= KEEP_RUNS:
             storage.remove(_file(lake, run.id))
+        else:
+            _forget_days(run)
         replaced_at = run.published_at
     replaced = {name for run in known if run.id == now_id for name in run.tables}
     places = (TABLES_FOLDER, PARTIALS_FOLDER)
@@ -310,6 +316,20 @@ def sweep(lake: str, *, keep_s: float = KEEP_S) -> None:
                 continue
             elif storage.is_local(lake) or _is_older(f"{lake}/{folder}", entry.modified_at, until):
                 storage.remove(f"{lake}/{folder}")
+
+
+def _forget_days(run: LakeRun) -> None:
+    """Before its folders go, so that of a half of one that is left nobody takes over a row.
+
+    What the days of many years were made of is also most of a manifest.
+    """
+    left = replace(run, tables=_without_days(run.tables), partials=_without_days(run.partials))
+    if left != run:
+        _put(left)
+
+
+def _without_days(every: Mapping[str, Written]) -> dict[str, Written]:
+    return {name: one._replace(days=MappingProxyType({})) for name, one in every.items()}
 
 
 def _is_older(folder: str, modified_at: int, until: int) -> bool:

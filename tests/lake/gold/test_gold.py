@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 from dataclasses import replace
 from datetime import date
 from itertools import pairwise
@@ -309,3 +310,46 @@ def test_a_clock_that_is_wrong_makes_no_folder_of_its_own(spark: SparkSession, a
     rows = spark.createDataFrame([(at,)], "first_at bigint")
     [found] = rows.select(placing.day_of(rows["first_at"], date(2025, 12, 1))).collect()
     assert str(found[0]) == day
+
+
+def test_a_message_that_was_asked_about_before_it_came_counts_once(
+    spark: SparkSession, tmp_path: Path
+):
+    """The index has it when the first life of all comes, and must not have it twice."""
+    lake, name = str(tmp_path), "asked-about@example"
+    there, _ = two_parties()
+    there.into(Event.INQUIRY_RECEIVED, name)
+    there.into(Event.REPORT_SENT, name)
+    steps = (lambda: None, lambda: there.store(name), lambda: there.hand_over(name))
+    done = 0
+    for step in steps:
+        step()
+        rows = len(there.receiver.records)
+        publish(tmp_path, there.receiver, first=done + 1, last=rows)
+        done = rows
+        jobs.ingest(lake)
+        assert is_equal(spark, [lake], MUCH_LATER)
+    [life] = open_case(spark, [lake], MUCH_LATER, POLICY).judged.collect()
+    assert life["hand_overs"] == 1
+
+
+def test_a_journal_that_was_set_back_and_went_on_is_folded_again(
+    spark: SparkSession, tmp_path: Path
+):
+    """As where what was ingested is restored: its next batches have the numbers of others."""
+    lake, backup = str(tmp_path / "lake"), tmp_path / "backup"
+    there, _ = exchanges(4)
+    rows = len(there.sender.records)
+    publish(tmp_path / "lake", there.receiver)
+    publish(tmp_path / "lake", there.sender, last=rows - 20)
+    jobs.ingest(lake)
+    shutil.copytree(tmp_path / "lake" / "ingested", backup)
+    publish(tmp_path / "lake", there.sender, first=rows - 19, last=rows - 12)
+    jobs.ingest(lake)
+    assert is_equal(spark, [lake], MUCH_LATER)
+    shutil.rmtree(tmp_path / "lake" / "ingested")
+    shutil.copytree(backup, tmp_path / "lake" / "ingested")
+    for first, last in ((rows - 11, rows - 6), (rows - 5, rows)):
+        publish(tmp_path / "lake", there.sender, first=first, last=last)
+        jobs.ingest(lake)
+    assert is_equal(spark, [lake], MUCH_LATER)

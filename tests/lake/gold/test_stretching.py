@@ -56,11 +56,12 @@ def test_what_has_other_marks_is_made_and_the_rest_is_kept():
 def test_the_last_row_of_a_stretch_touches_the_next_too(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ):
-    """What is asked there is asked beside the row before, which is that one."""
+    """What is asked there is asked beside the row before, which is that one; it counts once."""
     monkeypatch.setattr(stretches, "ROWS_AT_ONCE", 10)
-    rows = spark.createDataFrame([("a", 5), ("a", 19), ("b", 30)], "party string, seq bigint")
+    told = [("a", 5), ("a", 6), ("a", 19), ("b", 30)]
+    rows = spark.createDataFrame(told, "party string, seq bigint")
     found = {tuple(row) for row in stretching.touched(rows).collect()}
-    assert found == {("a", 0), ("a", 1), ("a", 2), ("b", 3)}
+    assert found == {("a", 0, 2), ("a", 1, 1), ("a", 2, 0), ("b", 3, 1)}
 
 
 @pytest.mark.parametrize("spans_max", [stretching.SPANS_MAX, 1])

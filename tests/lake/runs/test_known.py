@@ -193,3 +193,21 @@ def test_nothing_is_read_of_a_run_that_is_not_the_same(spark: SparkSession, tmp_
     assert read_again(spark, lake, early, Policy(grace_us=1)) == set()
     assert read_again(spark, lake, early) == of_run
     assert read_again(spark, lake, MUCH_LATER) == set()
+
+
+def test_a_judgement_of_the_past_without_a_message_is_not_taken_for_today_s(
+    spark: SparkSession, tmp_path: Path
+):
+    """Of a gateway that has only been asked for a sign of life, once before and once after."""
+    lake = str(tmp_path)
+    there, _ = two_parties()
+    there.of_pair(Event.PING_SENT, outcome="accepted")
+    past = there.now
+    there.of_pair(Event.PING_SENT, outcome="accepted")
+    publish(tmp_path, there.sender)
+    jobs.ingest(lake)
+    counts = []
+    for as_of in (past, None):
+        jobs.reconcile(lake, as_of=as_of, tables=["status_probes"])
+        counts.append(jobs.table(spark, lake, "status_probes").count())
+    assert counts == [1, 2]

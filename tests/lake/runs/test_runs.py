@@ -149,12 +149,15 @@ def test_runs_whose_tables_are_gone_are_not_read(tmp_path: Path):
 
 
 def test_manifests_of_old_runs_do_not_grow_without_an_end(tmp_path: Path):
-    """The latest of them stay."""
+    """The latest of them stay, and say what their days were made of while tables may be there."""
     made_runs = [made(tmp_path, published_at=NOW + number) for number in range(KEEP_RUNS + 3)]
     for run in made_runs:
         runs.publish(run)
     runs.sweep(str(tmp_path), keep_s=0)
-    assert runs.listed(str(tmp_path)) == made_runs[:2:-1]
+    left = runs.listed(str(tmp_path))
+    assert [run.id for run in left] == [run.id for run in made_runs[:2:-1]]
+    days = [[dict(one.days) for one in run.partials.values()] for run in left]
+    assert (days[0], days[1:]) == ([{"0-4 p": "m"}], [[{}]] * (KEEP_RUNS - 1))
 
 
 def test_a_later_run_may_name_folders_of_an_earlier_one(tmp_path: Path):

@@ -190,6 +190,56 @@ def test_stretches_with_the_same_rows_are_taken_from_the_run_before(
 
 
 @pytest.mark.spark
+def test_rows_that_no_life_is_made_of_reach_their_day(spark: SparkSession, tmp_path: Path):
+    """An intermediary's, of a message that it took into care days before."""
+    there, _ = two_parties()
+    passage, lake = Passage(there, Ledger(BETWEEN)), str(tmp_path)
+    passage.taken_into_care("waits@example")
+    before = len(passage.between.records)
+    wanted = ("hops", "hop_waterfall", "attempts", "backlog")
+    publish(tmp_path, there.sender)
+    publish(tmp_path, passage.between)
+    jobs.ingest(lake)
+    jobs.reconcile(lake, as_of=MUCH_LATER, tables=wanted)
+    there.now += 3 * DAY
+    passage.note(Event.TRANSMITTED, "waits@example", Direction.OUT, hop=0, outcome="accepted")
+    passage.note(Event.ACK_RECEIVED, "waits@example", Direction.OUT, hop=0)
+    publish(tmp_path, passage.between, first=before + 1)
+    jobs.ingest(lake)
+    jobs.reconcile(lake, as_of=MUCH_LATER, tables=wanted)
+    assert unlike(spark, lake) == []
+
+
+@pytest.mark.spark
+def test_a_table_that_was_half_removed_is_not_taken_over(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """A compaction fails in the middle of a folder; the next run has every row all the same."""
+    there, _ = exchanges(2)
+    lake, remove = str(tmp_path), storage.remove
+    for ledger in (there.sender, there.receiver):
+        publish(tmp_path, ledger)
+    jobs.ingest(lake)
+    jobs.reconcile(lake, as_of=MUCH_LATER, tables=["messages"])
+    jobs.reconcile(lake, as_of=MUCH_LATER)
+
+    def half(url: str) -> None:
+        if "tables/messages/" in url:
+            min(Path(url).glob("2*.parquet")).unlink()
+            raise OSError("the disk is gone")
+        remove(url)
+
+    monkeypatch.setattr(storage, "remove", half)
+    with pytest.raises(OSError, match="the disk is gone"):
+        jobs.compact(lake, keep_s=0)
+    monkeypatch.setattr(storage, "remove", remove)
+    jobs.reconcile(lake, as_of=MUCH_LATER, tables=["messages"])
+    assert unlike(spark, lake) == []
+    jobs.compact(lake, keep_s=0)
+    assert len(list((tmp_path / "tables" / "messages").iterdir())) == 1
+
+
+@pytest.mark.spark
 @pytest.mark.parametrize("has_message", [True, False])
 def test_a_table_by_day_without_rows_tells_its_columns(
     spark: SparkSession, tmp_path: Path, has_message: bool

@@ -9,13 +9,13 @@ import datetime as dt
 import errno
 import time
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from hashlib import sha256
 from typing import Final, NamedTuple
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.lake import activity, code, invariants, lease, model, runner, storage, verdicts
@@ -110,13 +110,18 @@ def refresh(asked: Refresh) -> KeptDays:
     included = _included(asked.lakes, asked.held)
     if known.folds != FOLDS_MARK or _is_behind(known.included, included):
         known = known.all_retired(now)
+    touched = _touched(asked, known) if known.included != included else []
+    if sum(row["rows"] for row in touched) != _rows_of(included) - _rows_of(known.included):
+        # A manifest was set back, as by a restore, and its batches have the numbers of others.
+        known = known.all_retired(now)
+        touched = _touched(asked, known)
     known = known.by_rules(asked.policy, now)
     witnesses = {
         row["holder"]: row["journal"] for row in verdicts.witnesses(asked.coverage).collect()
     }
     stale = _stale(asked, known, witnesses)
     if known.included != included:
-        known = _fold(asked, known, stale, now)
+        known = _fold(asked, _with_stretches(known, touched), stale, now)
     elif stale:
         folder = _write(asked, known, _old(asked, known, stale))
         known = known.with_days(_days(asked, folder), now)
@@ -167,8 +172,7 @@ def rows_about(journal: DataFrame, kept: KeptDays, hashes: Collection[int]) -> D
 def pending(lakes: Sequence[str], held: Holdings) -> tuple[int, Policy]:
     """How many rows gold of these lakes has not folded yet, and by which policy it was judged."""
     known = days.load(days.place(lakes))
-    there = sum(one.rows for one in _included(lakes, held).values())
-    return there - sum(one.rows for one in known.included.values()), known.policy
+    return _rows_of(_included(lakes, held)) - _rows_of(known.included), known.policy
 
 
 def _included(lakes: Sequence[str], held: Holdings) -> dict[str, Included]:
@@ -186,6 +190,10 @@ def _is_behind(known: Mapping[str, Included], now: Mapping[str, Included]) -> bo
         name not in now or now[name].lineage != one.lineage or now[name].batch < one.batch
         for name, one in known.items()
     )
+
+
+def _rows_of(included: Mapping[str, Included]) -> int:
+    return sum(one.rows for one in included.values())
 
 
 PARTIES_MAX: Final = 1_000
@@ -209,12 +217,11 @@ def _stale(asked: Refresh, known: Gold, witnesses: Mapping[str, str]) -> set[str
 
 def _fold(asked: Refresh, known: Gold, stale: set[str], now: int) -> Gold:
     """With the rows of new batches in the days that they touch."""
-    rows = asked.held.after(_last_batches(asked, known))
+    rows = _new_rows(asked, known)
     fresh = model.partial(rows)
     known = _with_terms(asked, known, model.terms(rows), now)
-    known = _with_stretches(asked, known, rows)
     today = dt.datetime.fromtimestamp(now / 1_000_000, dt.UTC).date()
-    if not known.days:
+    if not known.index:
         by_first = placing.day_of(F.col("first_at"), today)
         folder = _write(asked, known, fresh.withColumn(BY_DAY, by_first))
         folder = _mended(asked, known, folder)
@@ -284,14 +291,24 @@ def _with_spans(asked: Refresh, known: Gold, lives: DataFrame, others: DataFrame
     return known.with_rows(spans, days.fresh("rows"))
 
 
-def _with_stretches(asked: Refresh, known: Gold, rows: DataFrame) -> Gold:
-    """With new marks for the stretches of these rows."""
-    found: defaultdict[str, list[int]] = defaultdict(list)
+def _touched(asked: Refresh, known: Gold) -> list[Row]:
+    """What `stretching.touched` gives of new rows."""
     with activity.step(asked.spark, "stretches of new rows"):
-        for row in stretching.touched(rows).collect():
-            found[row["party"]].append(row[STRETCH])
+        return stretching.touched(_new_rows(asked, known)).collect()
+
+
+def _with_stretches(known: Gold, touched: Iterable[Row]) -> Gold:
+    """With new marks for the stretches of new rows."""
+    found: defaultdict[str, list[int]] = defaultdict(list)
+    for row in touched:
+        found[row["party"]].append(row[STRETCH])
     marked = stretching.with_touched(known.stretches, found, days.fresh("stretches"))
     return replace(known, stretches=marked)
+
+
+def _new_rows(asked: Refresh, known: Gold) -> DataFrame:
+    """Journal rows that are not folded in."""
+    return asked.held.after(_last_batches(asked, known))
 
 
 def _last_batches(asked: Refresh, known: Gold) -> dict[str, int]:

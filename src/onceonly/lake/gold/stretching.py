@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's wo
 from onceonly.lake import stretches
 from onceonly.lake.expressions import never
 from onceonly.lake.gold.days import Stretches
-from onceonly.lake.stretches import STRETCH, with_row_before
+from onceonly.lake.stretches import IS_HERE, STRETCH, with_row_before
 
 SPANS_MAX: Final = 256
 """More spans of stretches than these are not told apart: every stretch is asked then."""
@@ -24,13 +24,18 @@ ByParty = Mapping[str, Sequence[Stretches]]
 
 
 def touched(rows: DataFrame) -> DataFrame:
-    """`party` and `STRETCH` of rows, and of those that have one of them before their first."""
+    """`party` and `STRETCH` of rows, and of those that have one of them before their first.
+
+    `rows` is how many there are.
+    """
     length = stretches.ROWS_AT_ONCE
     ends = rows.groupBy("party", stretches.stretch("seq", length).alias(STRETCH)).agg(
-        F.max("seq").alias("seq")
+        F.max("seq").alias("seq"), F.count("*").alias("rows")
     )
     # Of the greatest alone, since it is the last of its stretch if any row is.
-    return with_row_before(ends, length).select("party", STRETCH).distinct()
+    told = with_row_before(ends, length)
+    own = F.when(F.col(IS_HERE), F.col("rows")).otherwise(F.lit(0))
+    return told.groupBy("party", STRETCH).agg(F.sum(own).alias("rows"))
 
 
 def with_touched(known: ByParty, found: Mapping[str, Iterable[int]], mark: str) -> ByParty:

@@ -82,8 +82,12 @@ def days_of(entry: CatalogueEntry | Partial, evidence: Evidence, lake: str) -> D
             is_theirs = placing.is_within([kept.rows[day] for day in days])
             return of_lives(lives, journal.where(is_theirs))
 
-        places = {day: place.removeprefix(lake) for day, place in kept.lives.items()}
-        return Days({day: f"{made_by} {one}" for day, one in places.items()}, of_their_lives)
+        made_of = {
+            day: f"{made_by} {place.removeprefix(lake)}" for day, place in kept.lives.items()
+        }
+        if isinstance(entry, Partial) and entry.with_others:
+            made_of = {day: f"{text} {kept.rows[day].mark}" for day, text in made_of.items()}
+        return Days(made_of, of_their_lives)
     if (of_rows := entry.of_rows) is not None:
 
         def of_their_rows(days: list[str]) -> DataFrame:

@@ -59,7 +59,8 @@ def known(case: JudgedCase, lakes: Sequence[str], *, is_alone: bool = True) -> K
         # The folder of a day has the same lives with the same verdicts for ever, and its name is
         # in what the day's part of the ledger was made of.
         told = run.tables.get(LEDGER)
-        if told and told.days == ledger.made_of and _is_same(run, case, lakes):
+        # Without a day it may also be one of a judgement of the past, which keeps nothing by day.
+        if told and told.days and told.days == ledger.made_of and _is_same(run, case, lakes):
             return KnownTables(home, _there(run, run.tables), _there(run, run.partials))
     return KnownTables(home)
 
