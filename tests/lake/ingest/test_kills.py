@@ -15,7 +15,7 @@ from dying import died
 from fingerprints import fingerprints
 from journals import PLANTS, healthy, plant, publish
 
-from onceonly.lake import jobs
+from onceonly.lake import jobs, runner
 
 if TYPE_CHECKING:
     from journals import Ledger
@@ -66,6 +66,14 @@ def pieces(ledger: Ledger, count: int) -> list[tuple[int, int]]:
     ]
 
 
+def require_whole(spark: SparkSession, lake: Path) -> None:
+    """What a dead ingest left can be judged: the rows that count are whole up to the last one."""
+    found = runner.holdings(spark, [str(lake)])
+    lasts = [known.last_seq for [(_, known)] in found.copies.values()]
+    assert [one.tail[0] if one.tail else 0 for one in found.marks()] == lasts
+    assert not any(one.breaches for one in found.wholeness())
+
+
 @pytest.mark.long
 def test_a_driver_that_is_killed_anywhere_has_done_nothing_or_all(
     spark: SparkSession, tmp_path: Path
@@ -78,6 +86,7 @@ def test_a_driver_that_is_killed_anywhere_has_done_nothing_or_all(
     for (first, last), (place, when, count) in zip(runs, PLACES, strict=True):
         publish(lake, there.sender, first=first, last=last)
         died(spark, INGEST, str(lake), place=place, when=when, count=count)
+        require_whole(spark, lake)
     publish(lake, there.receiver)
     publish(whole, there.sender)
     publish(whole, there.receiver)
@@ -123,6 +132,7 @@ def test_a_driver_that_is_killed_at_any_moment_has_done_nothing_or_all(
         wait_for_traces(process, lake, len(traces(lake)) + chance.randrange(3, 30))
         process.kill()
         process.wait()
+        require_whole(spark, lake)
     publish(whole, there.sender)
     jobs.ingest(str(lake))
     jobs.ingest(str(whole))

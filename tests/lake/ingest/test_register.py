@@ -82,6 +82,12 @@ def histories(chance: random.Random) -> list[Look]:
     return [*pool, *(named(one, f"copy-{one.segment[0]}") for one in chance.sample(pool, 8))]
 
 
+def test_a_register_of_nothing_has_no_last_segment(lake: Lake):
+    """As of a party whose first batch is being written: a judgement goes on without it."""
+    assert neighbours.tail(lake.held) is None
+    assert list(register.Register(lake.shelf, lake.manifest).ends()) == []
+
+
 @pytest.mark.parametrize("seed", range(60))
 def test_what_is_around_a_batch_decides_as_everything_would(lake: Lake, seed: int):
     """In any order of arrival, with harmed, forgotten and distrusted segments in between (E4)."""

@@ -119,7 +119,9 @@ class Register:
         """The rows at which a segment ends, the greatest first."""
         files = sorted(self.files, key=lambda file: file.last, reverse=True)
         waiting: set[int] = set()
-        for file, below in zip(files, [*(one.last for one in files[1:]), 0], strict=True):
+        # Of the next file, and 0 for the last one. A party with nothing taken in yet has no file.
+        ends = [*(one.last for one in files), 0][1:]
+        for file, below in zip(files, ends, strict=True):
             waiting |= set(self._table(file.name)["last_seq"].to_pylist())
             due = sorted((one for one in waiting if one > below), reverse=True)
             waiting.difference_update(due)
