@@ -212,12 +212,20 @@ def replace(url: str, chunks: Iterable[bytes]) -> None:
     files, path = opened(url)
     folder, _, name = path.rpartition("/")
     files.create_dir(folder)
-    # The name begins with a dot, which every reader of folders takes for hidden.
-    temporary = f"{folder}/.{name}.new"
+    temporary = f"{folder}/{_hidden(name)}"
     with files.open_output_stream(temporary) as sink:
         for chunk in chunks:
             sink.write(chunk)
     _put_in_place(files, temporary, path)
+
+
+def _hidden(name: str) -> str:
+    """What a file is called until it is whole, always the same, so that little is left behind.
+
+    It begins with a dot, which every reader of folders takes for hidden; and it is short, since a
+    file may have the longest name that there is.
+    """
+    return f".{sha256(name.encode(errors='surrogatepass')).hexdigest()[:32]}.new"
 
 
 def _put_in_place(files: Any, temporary: str, path: str) -> None:
@@ -312,9 +320,9 @@ def is_exclusive(folder: str) -> bool:
 
 
 def _create_local(path: str, content: bytes) -> bool:
-    folder, _, name = path.rpartition("/")
+    folder = path.rpartition("/")[0]
     Path(folder).mkdir(parents=True, exist_ok=True)
-    temporary = f"{folder}/.{name}.{uuid4().hex}.new"
+    temporary = f"{folder}/.{uuid4().hex}.new"
     try:
         with open(temporary, "xb") as sink:  # noqa: PTH123 - because of bytes that are no text
             sink.write(content)
