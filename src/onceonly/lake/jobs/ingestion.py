@@ -101,7 +101,7 @@ def ingest(
     a source that cannot be reached for a while is tried again. `tell` gets a line for every segment
     that is quarantined, when it is, for everything that is to be tried again, and at the start for
     a lake elsewhere: what keeps two ingests apart there.
-    A source or a party that fails does not keep others from being taken in.
+    A source, a party or a file that fails does not keep others from being taken in.
     Raises `LocalError`: NoLake, NoSource, LakeBusy, BadTrigger, NoJava; IngestFailed, Restless or
     Disturbed for what the next ingest is to try again.
     """
@@ -148,16 +148,20 @@ def _take_in(
     def find() -> Sequence[Intake]:
         found = []
         for one, lake in ways:
+            errors: Sequence[LocalError]
             try:
-                found += _found(spark, one, lake)
+                there, errors = _found(spark, one, lake)
             except LocalError as error:
                 is_to_wait = error.name in _OF_ONE if every_s is None else one in reached
                 if not is_to_wait:
                     raise
-                tell(f"{error.name}: {error}")
-                missed[:] = [error]
+                errors = [error]
             else:
+                found += there
                 reached.add(one)
+            for one_error in errors:
+                tell(f"{one_error.name}: {one_error}")
+                missed[:] = [one_error]
         return list(dict.fromkeys(found))
 
     def on_quarantine(shelf: Shelf, one: Quarantined) -> None:
@@ -191,16 +195,20 @@ def _fold_much(spark: SparkSession, lakes: Sequence[str], tell: Callable[[str], 
         tell(f"not folded yet: {next(iter(str(error).splitlines()), repr(error))}")
 
 
-def _found(spark: SparkSession, source: str, lake: str) -> list[Intake]:
+def _found(
+    spark: SparkSession, source: str, lake: str
+) -> tuple[list[Intake], Sequence[LocalError]]:
+    """The intakes of a source, and what keeps something of it out for now."""
     if mirror.is_needed(spark, source):
         try:
-            return intakes(mirror.fetch(source, lake), lake)
+            fetched = mirror.fetch(source, lake)
         except OSError as error:
             text = f"{source} cannot be copied into {lake}: {error}"
             raise LocalError(FAILED, text) from error
+        return intakes(fetched.place, lake), fetched.missed
     if not storage.is_folder(source):
         raise LocalError("NoLake", f"there is no lake directory {source}")
-    return intakes(source, lake)
+    return intakes(source, lake), ()
 
 
 def summary(lakes: Sequence[str]) -> IngestSummary:
