@@ -17,8 +17,11 @@ from click.testing import CliRunner
 
 from onceonly import __version__
 from onceonly.api.messages import MessageDetail, PairCondition
+from onceonly.api.refusals import REFUSALS
 from onceonly.cli.exits import MEANINGS, Exit, exit_of_message, exit_of_refusal
 from onceonly.cli.main import cli
+from onceonly.journal.record import Record
+from onceonly.message.event import Event
 from onceonly.message.message import DeliverySemantics
 from onceonly.store.sqlite.store import open_sqlite
 
@@ -473,6 +476,63 @@ def test_a_journal_of_a_store_that_cannot_be_opened_is_not_published(config):
     result = invoke("lake", "publish", "-c", config)
     assert result.exit_code == Exit.UNEXPECTED
     assert "cannot be opened" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("Unauthorized", Exit.NOT_ALLOWED),
+        ("JournalForked", Exit.NOT_POSSIBLE),
+        ("LakeFailed", Exit.UNEXPECTED),
+    ],
+)
+def test_what_a_gateway_does_not_publish_is_told_by_its_code(config, name, code):
+    """As of every other call: who calls may be wrong, or the time, or the lake."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), Refusing) as server:
+        server.refusal = name
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        config.write_text(CONFIGURATION.replace(':9"', f':{server.server_port}"'))
+        result = invoke("lake", "publish", "-c", config)
+        server.shutdown()
+        thread.join()
+    assert (result.exit_code, result.stderr) == (code, f"Error: {name}: not now\n")
+
+
+class Refusing(BaseHTTPRequestHandler):
+    """A gateway that refuses what is asked."""
+
+    def do_POST(self) -> None:
+        """The refusal that the server has."""
+        name = self.server.refusal
+        body = msgspec.json.encode({"error": {"name": name, "text": "not now"}})
+        self.send_response(REFUSALS[name].status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+def test_without_a_gateway_a_refusal_has_the_code_that_it_has_with_one(config):
+    """Of a journal that forked, and of a backup that is there: exit 13, and not 1 or 2."""
+    invoke("lake", "publish", "-c", config)
+    party, store = "urn:duns:222222222", config.with_name("seller.db")
+    before = store.with_name("before.db")
+    shutil.copy(store, before)
+    with closing(open_sqlite(store, party=party, clock_at=lambda: 1)) as opened:
+        opened.begin().append([Record(party, Event.STARTED, 1, 0)])
+        opened.commit()
+    assert invoke("lake", "publish", "-c", config).exit_code == Exit.OK
+    shutil.copy(before, store)
+    forked = invoke("lake", "publish", "-c", config)
+    assert forked.exit_code == Exit.NOT_POSSIBLE
+    assert forked.stderr.splitlines()[-1].startswith("Error: JournalForked: ")
+    assert invoke("backup", "nightly", "-c", config).exit_code == Exit.OK
+    twice = invoke("backup", "nightly", "-c", config)
+    assert twice.exit_code == Exit.NOT_POSSIBLE
+    assert "BackupExists: " in twice.stderr
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from msgspec import to_builtins
 from onceonly.api.backups import Backup
 from onceonly.cli.caller_option import CallsAs, caller_options
 from onceonly.cli.configuration_option import configuration_option, load_configuration
-from onceonly.cli.exits import Exit, Failure, exit_of_refusal
+from onceonly.cli.exits import Exit, Failure, failure_of
 from onceonly.cli.output import output_option, print_json, put, say
 from onceonly.cli.status_line import copied
 from onceonly.client import Client, GatewayUnreachable
@@ -60,7 +60,7 @@ def _by_gateway(client: Client, name: str | None) -> Backup:
                 made = client.backup(made.name)
                 tell(made.pages_copied, made.pages)
     except LocalError as error:
-        raise Failure(exit_of_refusal(error.name), f"{error.name}: {error}") from error
+        raise failure_of(error) from error
     if made.state == "failed":
         raise Failure(Exit.UNEXPECTED, f"the gateway could not make the backup: {made.reason}")
     return made
@@ -74,10 +74,8 @@ def _by_us(configuration: Any, name: str | None) -> Backup:
     say(f"no gateway answers at {configuration.api}; the store is copied from outside")
     try:
         made = take_closed(configuration, name)
-    except LocalError as error:
-        raise Failure(Exit.USAGE, f"{error.name}: {error}") from error
     except (OnceonlyError, OSError) as error:
-        raise Failure(Exit.UNEXPECTED, str(error)) from error
+        raise failure_of(error) from error
     return backup_shape(made)
 
 
@@ -110,7 +108,7 @@ def restore(config: Path | None, folder: Path, *, check: bool, replace: bool) ->
             return
         done = restore_store(folder, configuration, is_replacing=replace)
     except (OnceonlyError, OSError) as error:
-        raise Failure(Exit.UNEXPECTED, str(error)) from error
+        raise failure_of(error) from error
     restored = done.restored
     put(f"store    {configuration.store}, epoch {restored.store_epoch}")
     put(f"journal  up to row {restored.manifest.journal_seq}")

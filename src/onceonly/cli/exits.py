@@ -8,6 +8,7 @@ import click
 from onceonly.api.messages import MessageDetail
 from onceonly.api.refusals import REFUSALS
 from onceonly.cli.output import complain
+from onceonly.message.errors import LocalError
 
 
 class Exit(IntEnum):
@@ -83,6 +84,13 @@ def exit_of_refusal(name: str) -> Exit:
     kind = REFUSALS.get(name)
     by_status = Exit.USAGE if kind is None else _BY_STATUS.get(kind.status, Exit.USAGE)
     return _BY_NAME.get(name, by_status)
+
+
+def failure_of(error: Exception) -> Failure:
+    """What ends a command for an error: a refusal by its name, and whatever else as unexpected."""
+    if isinstance(error, LocalError):
+        return Failure(exit_of_refusal(error.name), f"{error.name}: {error}")
+    return Failure(Exit.UNEXPECTED, str(error))
 
 
 def exit_of_message(message: MessageDetail) -> Exit:

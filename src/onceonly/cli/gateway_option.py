@@ -9,7 +9,7 @@ import click
 
 from onceonly.cli.caller_option import CallsAs, caller_options
 from onceonly.cli.configuration_option import configuration_option, load_client_settings
-from onceonly.cli.exits import Exit, Failure, exit_of_refusal
+from onceonly.cli.exits import Exit, Failure, failure_of
 from onceonly.client import Client, GatewayUnreachable
 from onceonly.message.errors import LocalError
 
@@ -54,4 +54,4 @@ def _translated(call: Callable[[], Any]) -> Any:
     except GatewayUnreachable as error:
         raise Failure(Exit.UNREACHABLE, f"the gateway cannot be reached: {error}") from error
     except LocalError as error:
-        raise Failure(exit_of_refusal(error.name), f"{error.name}: {error}") from error
+        raise failure_of(error) from error

@@ -9,7 +9,7 @@ import click
 from onceonly.api.keys import Key, MadeKey
 from onceonly.cli.caller_option import CallsAs, caller_options
 from onceonly.cli.configuration_option import configuration_option, load_configuration
-from onceonly.cli.exits import Exit, Failure, exit_of_refusal
+from onceonly.cli.exits import Exit, Failure, failure_of
 from onceonly.cli.fingerprint import find_fingerprint, fingerprint_in
 from onceonly.cli.gateway_option import api_option
 from onceonly.cli.output import output_option, print_fields, print_json, print_rows, put, say
@@ -193,11 +193,9 @@ def _done(
         if configuration is None:
             raise Failure(Exit.UNREACHABLE, f"the gateway cannot be reached: {error}") from error
     except LocalError as error:
-        raise Failure(exit_of_refusal(error.name), f"{error.name}: {error}") from error
+        raise failure_of(error) from error
     say(f"no gateway answers at {configuration.api}; its store is opened from outside")
     try:
         return by_us(configuration)
-    except LocalError as error:
-        raise Failure(exit_of_refusal(error.name), f"{error.name}: {error}") from error
     except (OnceonlyError, OSError) as error:
-        raise Failure(Exit.UNEXPECTED, str(error)) from error
+        raise failure_of(error) from error

@@ -14,7 +14,7 @@ from onceonly.cli.configuration_option import (
     load_client_settings,
     load_configuration,
 )
-from onceonly.cli.exits import Exit, Failure
+from onceonly.cli.exits import Exit, Failure, failure_of
 from onceonly.cli.output import output_option, print_json, print_rows, put, say
 from onceonly.cli.status_line import of_spark
 from onceonly.client import GatewayUnreachable
@@ -39,7 +39,7 @@ def publish(config: Path | None, calls_as: CallsAs) -> None:
     except GatewayUnreachable:
         count = _publish_from_store(load_configuration(config))
     except LocalError as error:
-        raise Failure(Exit.UNEXPECTED, f"{error.name}: {error}") from error
+        raise failure_of(error) from error
     say(f"{count} rows published to {settings.lake}")
 
 
@@ -50,7 +50,7 @@ def _publish_from_store(configuration: object) -> int:
     try:
         return publish_offline(configuration)  # type: ignore[arg-type]  # because load_configuration is lazy
     except (StoreRefused, LocalError, OSError) as error:
-        raise Failure(Exit.UNEXPECTED, str(error)) from error
+        raise failure_of(error) from error
 
 
 def _give_settings(_: click.Context, __: click.Parameter, settings: tuple[str, ...]) -> None:
@@ -177,11 +177,12 @@ def with_spark(job: Callable[[Any], Any]) -> Any:
         with of_spark(verb, jobs.activity.now), jobs.told_why():
             return job(jobs)
     except LocalError as error:
-        code = Exit.UNEXPECTED if error.name in jobs.NOT_THE_CALLERS else Exit.USAGE
-        raise Failure(code, f"{error.name}: {error}") from error
+        if error.name in jobs.NOT_THE_CALLERS:
+            raise Failure(Exit.UNEXPECTED, f"{error.name}: {error}") from error
+        raise failure_of(error) from error
     except OSError as error:
         # No permission to write, a missing mount, a full disk.
-        raise Failure(Exit.UNEXPECTED, str(error)) from error
+        raise failure_of(error) from error
 
 
 @lake.command()

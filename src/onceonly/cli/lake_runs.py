@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from onceonly.cli.exits import Exit, Failure
+from onceonly.cli.exits import Exit, Failure, failure_of
 from onceonly.cli.output import output_option, print_rows, put
 from onceonly.message.errors import LocalError
 
@@ -40,10 +40,8 @@ def runs(lake_directory: str, run_id: str | None, table: str | None, output: str
             return
         known = sets.listed(lake_directory)
         counts = sets.current_id(lake_directory)
-    except LocalError as error:
-        raise Failure(Exit.USAGE, f"{error.name}: {error}") from error
-    except OSError as error:
-        raise Failure(Exit.UNEXPECTED, str(error)) from error
+    except (LocalError, OSError) as error:
+        raise failure_of(error) from error
     is_json = output == "json"
     rows = [_row(one, is_current=one.id == counts, is_json=is_json) for one in known]
     print_rows(rows, ("run", "is_current", "as_of", "tables", "differences"), output)

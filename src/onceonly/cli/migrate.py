@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from onceonly.cli.configuration_option import configuration_option, load_configuration
-from onceonly.cli.exits import Exit, Failure
+from onceonly.cli.exits import Exit, failure_of
 from onceonly.cli.output import put, say
 from onceonly.message.errors import OnceonlyError
 
@@ -42,7 +42,7 @@ def migrate(config: Path | None, *, check: bool, rehearse: bool) -> None:
         upkeep.migrate(configuration)
         put(f"done    schema {upgrade.found.version + len(upgrade.steps)}")
     except (OnceonlyError, OSError) as error:
-        raise Failure(Exit.UNEXPECTED, str(error)) from error
+        raise failure_of(error) from error
 
 
 def _print_upgrade(upgrade: Any, store: Path) -> None:

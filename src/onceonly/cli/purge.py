@@ -12,7 +12,7 @@ from onceonly.cli.configuration_option import (
     load_client_settings,
     load_configuration,
 )
-from onceonly.cli.exits import Exit, Failure, exit_of_refusal
+from onceonly.cli.exits import Exit, Failure, failure_of
 from onceonly.cli.output import output_option, print_json, put
 from onceonly.client import Client, GatewayUnreachable
 from onceonly.message.errors import LocalError, OnceonlyError
@@ -51,7 +51,7 @@ def purge(config: Path | None, what: str | None, calls_as: CallsAs, output: str)
     except GatewayUnreachable as error:
         raise Failure(Exit.UNREACHABLE, f"the gateway cannot be reached: {error}") from error
     except LocalError as error:
-        raise Failure(exit_of_refusal(error.name), f"{error.name}: {error}") from error
+        raise failure_of(error) from error
     if output == "json":
         print_json(seen)
         return
@@ -92,5 +92,5 @@ def _compact(config: Path | None) -> None:
     try:
         done = upkeep.compact(load_configuration(config))
     except (OnceonlyError, OSError) as error:
-        raise Failure(Exit.UNEXPECTED, str(error)) from error
+        raise failure_of(error) from error
     put(f"store   {done.bytes_after} bytes, before {done.bytes_before}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec.structs import asdict
 
-from onceonly.cli.exits import Exit, Failure
+from onceonly.cli.exits import Exit, Failure, failure_of
 from onceonly.cli.output import output_option, print_json, put, put_lines, say
 from onceonly.cli.status_line import counted
 from onceonly.message.errors import LocalError
@@ -253,7 +253,7 @@ def _run_on_spark(
             progress=lambda ran, wanted: tell(hi - lo - wanted + ran),
         )
     except LocalError as error:
-        raise Failure(Exit.USAGE, f"{error.name}: {error}") from error
+        raise failure_of(error) from error
     quickest_s, slowest_s = campaign.tasks_s
     say(
         f"{campaign.ran} worlds run now, {campaign.summary.seeds - campaign.ran} before; "
