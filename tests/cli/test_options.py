@@ -4,9 +4,65 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
+import pytest
+
 from onceonly import cli
+from onceonly.cli.main import cli as root
+from onceonly.cli.number import NUMBER_MAX, FiniteNumber
 
 MODULES = sorted(Path(cli.__file__).parent.rglob("*.py"))
+
+
+def parameters(
+    command: click.Command = root, path: str = "onceonly", parent: click.Context | None = None
+) -> Iterator[tuple[str, click.Parameter]]:
+    """Each parameter of each command, with what one types before it."""
+    context = click.Context(command, info_name=path, parent=parent)
+    for parameter in command.params:
+        yield f"{path} {parameter.name}", parameter
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            child = command.get_command(context, name)
+            assert child is not None, f"{name} is listed"
+            yield from parameters(child, f"{path} {name}", context)
+
+
+def is_of_fractions(kind: click.ParamType) -> bool:
+    """Click takes it from the default, too, where the option names none."""
+    return isinstance(kind, click.types.FloatParamType)
+
+
+def test_every_number_with_a_fraction_is_one_that_can_be_counted_with():
+    """`nan` is in each range of click's; `inf` ends in a traceback, or the wait for it never."""
+    found = {where: one.type for where, one in parameters() if is_of_fractions(one.type)}
+    assert len(found) > 20
+    assert not {where for where, kind in found.items() if not isinstance(kind, FiniteNumber)}
+    calls = [
+        f"{module.name}:{node.lineno}"
+        for module in MODULES
+        if module.name != "number.py"
+        for node in ast.walk(ast.parse(module.read_text("utf-8")))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "float"
+    ]
+    assert not calls, "a text becomes a number in number.py alone"
+
+
+@pytest.mark.parametrize("text", ["nan", "-nan", "inf", "-inf", "infinity", "1e308", "soon"])
+def test_what_is_no_number_is_refused_by_every_option(text):
+    """So that it ends with exit code 2, before anything is begun."""
+    for _, one in parameters():
+        if is_of_fractions(one.type):
+            with pytest.raises(click.BadParameter):
+                one.type.convert(text, one, None)
+
+
+def test_a_number_of_the_range_is_taken():
+    """The greatest one, too."""
+    assert FiniteNumber(min=0).convert("0.5", None, None) == 0.5
+    assert FiniteNumber(min=0).convert(str(NUMBER_MAX), None, None) == NUMBER_MAX
+    with pytest.raises(click.BadParameter):
+        FiniteNumber(0, 1).convert("1.5", None, None)
 
 
 def test_a_refusal_has_its_code_in_every_command():

@@ -67,6 +67,8 @@ CASES = {
     "reconcile, no place": ("is no folder", "reconcile {root}/empty --out {root}/file/ledger"),
     "report, no place": ("is no folder", "report {root}/empty --out {root}/file/page.html"),
     "pack, no place": ("is no folder", "pack {root}/empty --out {root}/file/pack"),
+    "reconcile, not a number": ("'nan' is no number", "reconcile {root}/empty --grace nan"),
+    "compact, too great": ("'1e308' is no number", "compact {root}/empty --keep 1e308"),
     "pack, not empty": ("NotEmpty", "pack {root}/empty --out {root}/empty"),
 }
 """What each is refused with, and the command."""

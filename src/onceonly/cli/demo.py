@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from onceonly.cli.number import FiniteNumber
 from onceonly.message.profile import PROFILES, Profile, profile_named
 
 
@@ -21,9 +22,21 @@ from onceonly.message.profile import PROFILES, Profile, profile_named
 @click.option(
     "--unsigned", is_flag=True, help="Sign nothing, where the profile has signatures (ebms-2.0)."
 )
-@click.option("--loss", default=0.15, show_default=True, help="Share of requests that go wrong.")
+@click.option(
+    "--loss",
+    type=FiniteNumber(min=0),
+    default=0.15,
+    show_default=True,
+    help="Share of requests that go wrong.",
+)
 @click.option("--seed", type=int, help="Seed of every fault; printed, random unless given.")
-@click.option("--kill-every", default=4.0, show_default=True, help="Seconds between kills.")
+@click.option(
+    "--kill-every",
+    type=FiniteNumber(min=0),
+    default=4.0,
+    show_default=True,
+    help="Seconds between kills.",
+)
 @click.option(
     "--documents",
     type=click.Path(exists=True, file_okay=False, path_type=Path),

@@ -15,6 +15,7 @@ from onceonly.cli.configuration_option import (
     load_configuration,
 )
 from onceonly.cli.exits import Exit, Failure, failure_of
+from onceonly.cli.number import FiniteNumber
 from onceonly.cli.output import output_option, print_json, print_rows, put, say
 from onceonly.cli.status_line import of_spark
 from onceonly.client import GatewayUnreachable
@@ -112,7 +113,7 @@ def judging_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--verdict-within",
             "verdict_within_h",
-            type=click.FloatRange(min=0, min_open=True),
+            type=FiniteNumber(min=0, min_open=True),
             default=24.0,
             show_default=True,
             metavar="HOURS",
@@ -121,7 +122,7 @@ def judging_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--grace",
             "grace_min",
-            type=click.FloatRange(min=0),
+            type=FiniteNumber(min=0),
             default=5.0,
             show_default=True,
             metavar="MINUTES",
@@ -145,7 +146,7 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
         click.option(
             "--sla-share",
-            type=click.FloatRange(0, 1),
+            type=FiniteNumber(0, 1),
             default=0.99,
             show_default=True,
             help="Share of the messages that have to be acknowledged in that time.",
@@ -153,7 +154,7 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--sla-within",
             "sla_within_h",
-            type=click.FloatRange(min=0, min_open=True),
+            type=FiniteNumber(min=0, min_open=True),
             default=24.0,
             show_default=True,
             metavar="HOURS",
@@ -262,7 +263,7 @@ def distrust(lake_directory: str, segment: str, master: str | None, reason: str)
 @click.option(
     "--keep",
     "keep_hours",
-    type=click.FloatRange(min=0),
+    type=FiniteNumber(min=0),
     default=24.0,
     show_default=True,
     help="Hours for which folders stay that a running job may still read.",

@@ -8,6 +8,7 @@ import click
 
 from onceonly.cli.configuration_option import configuration_option, load_configuration
 from onceonly.cli.lake import spark_options, with_spark
+from onceonly.cli.number import FiniteNumber
 from onceonly.cli.output import output_option, print_json, print_rows, say
 
 
@@ -16,14 +17,14 @@ from onceonly.cli.output import output_option, print_json, print_rows, say
 @configuration_option
 @click.option(
     "--needless",
-    type=click.FloatRange(0, 1),
+    type=FiniteNumber(0, 1),
     default=0.001,
     show_default=True,
     help="Most needless resends per message.",
 )
 @click.option(
     "--failures",
-    type=click.FloatRange(0, 1),
+    type=FiniteNumber(0, 1),
     default=0.00001,
     show_default=True,
     help="Most failure verdicts per message.",

@@ -15,6 +15,7 @@ import click
 from onceonly.api.looks import LOOKS, Finding, Level, Seen, Thresholds
 from onceonly.cli.exits import Exit
 from onceonly.cli.gateway_option import gateway_command
+from onceonly.cli.number import FiniteNumber
 from onceonly.cli.output import print_json, put
 from onceonly.client import Client, GatewayUnreachable
 
@@ -34,9 +35,9 @@ NAGIOS_TIMEOUT_S: Final = 8.0
 
 def _limit(option: str, words: str) -> click.Option:
     name = option.removeprefix("--").replace("-", "_")
-    return click.Option(
-        [option, name], default=getattr(_LIMITS, name), show_default=True, help=words
-    )
+    default = getattr(_LIMITS, name)
+    kind = FiniteNumber(min=0) if isinstance(default, float) else click.INT
+    return click.Option([option, name], type=kind, default=default, show_default=True, help=words)
 
 
 class _Probe(click.Command):
@@ -106,7 +107,7 @@ def _level_of(error: GatewayUnreachable) -> Level:
 @click.option(
     "--timeout",
     "timeout_s",
-    type=click.FloatRange(min=0, min_open=True),
+    type=FiniteNumber(min=0, min_open=True),
     help="Seconds in which the gateway must have answered every call.  [default: 8 with nagios]",
 )
 @gateway_command

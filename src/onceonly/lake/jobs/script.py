@@ -9,7 +9,6 @@ itself is given to spark-submit, `…/onceonly/__main__.py lake reconcile DIR --
 
 import argparse
 import json
-import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -37,6 +36,8 @@ _DIFFERENCES_FOUND: Final = 11
 """The exit codes of the command line (`cli.exits`); this script works without it."""
 _MINUTE_US: Final = 60 * US_PER_S
 _HOUR_US: Final = 60 * _MINUTE_US
+_SPAN_MAX: Final = 10**9
+"""So many hours in microseconds fit in 64 bits; `nan` and `inf` are no spans, either."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -162,7 +163,7 @@ def _run(given: argparse.Namespace) -> tuple[int, dict[str, Any]]:
 
 def _span(text: str) -> float:
     span = float(text)
-    if not 0 <= span < math.inf:
+    if not 0 <= span <= _SPAN_MAX:
         raise argparse.ArgumentTypeError(f"{text} is no span of time")
     return span
 
