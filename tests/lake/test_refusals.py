@@ -69,6 +69,13 @@ CASES = {
     "pack, no place": ("is no folder", "pack {root}/empty --out {root}/file/pack"),
     "reconcile, not a number": ("'nan' is no number", "reconcile {root}/empty --grace nan"),
     "compact, too great": ("'1e308' is no number", "compact {root}/empty --keep 1e308"),
+    "runs, no lake": ("NoLake", "runs {root}/typo"),
+    "runs, a table, no lake": ("NoLake", "runs {root}/typo --table sla"),
+    "runs, no lake, a run": (
+        "NoLake",
+        "runs {root}/typo --table sla --run 20260101-000000-00000000",
+    ),
+    "runs, a run of no table": ("--table", "runs {root}/empty --run 20260101-000000-00000000"),
     "pack, not empty": ("NotEmpty", "pack {root}/empty --out {root}/empty"),
 }
 """What each is refused with, and the command."""

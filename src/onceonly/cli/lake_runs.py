@@ -1,12 +1,13 @@
 """`onceonly lake runs`: which sets of tables a lake has, and where they are; without Spark."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 import click
 
 from onceonly.cli.exits import Exit, Failure, failure_of
-from onceonly.cli.output import output_option, print_rows, put
+from onceonly.cli.output import output_option, print_json, print_rows, put
 from onceonly.message.errors import LocalError
 
 
@@ -28,6 +29,8 @@ def runs(lake_directory: str, run_id: str | None, table: str | None, output: str
     onceonly lake runs lake
     onceonly lake runs lake --table delivery_ledger
     """  # noqa: D301 - because click reads the backspace that keeps the lines apart
+    if run_id is not None and table is None:
+        raise click.UsageError("--run says whose table is meant: give --table, too")
     try:
         from onceonly.lake import runs as sets  # noqa: PLC0415 - because --help must stay quick
     except ImportError as error:
@@ -35,8 +38,7 @@ def runs(lake_directory: str, run_id: str | None, table: str | None, output: str
         raise Failure(Exit.USAGE, text) from error
     try:
         if table is not None:
-            for path in sets.find(lake_directory, run_id).paths(table):
-                put(path)
+            _print_paths(sets.find(lake_directory, run_id).paths(table), output)
             return
         known = sets.listed(lake_directory)
         counts = sets.current_id(lake_directory)
@@ -45,6 +47,14 @@ def runs(lake_directory: str, run_id: str | None, table: str | None, output: str
     is_json = output == "json"
     rows = [_row(one, is_current=one.id == counts, is_json=is_json) for one in known]
     print_rows(rows, ("run", "is_current", "as_of", "tables", "differences"), output)
+
+
+def _print_paths(paths: Sequence[str], output: str) -> None:
+    if output == "json":
+        print_json(paths)
+        return
+    for path in paths:
+        put(path)
 
 
 def _row(run: Any, *, is_current: bool, is_json: bool) -> dict[str, Any]:

@@ -249,6 +249,15 @@ class Shelf:
         return [f"{self.root}/{name}" for name in manifest.products.get(product, ())]
 
 
+def require_lake(lake: str) -> None:
+    """Raises `LocalError` (NoLake) where the directory does not exist.
+
+    A missing mount must not look like a lake in which nothing is.
+    """
+    if not storage.is_folder(lake):
+        raise LocalError("NoLake", f"there is no lake directory {lake}")
+
+
 def shelves(lakes: Sequence[str], *, within: str = INGESTED_FOLDER) -> list[Shelf]:
     """Every party in the lake directories, in a fixed order.
 
@@ -257,8 +266,7 @@ def shelves(lakes: Sequence[str], *, within: str = INGESTED_FOLDER) -> list[Shel
     """
     found = []
     for lake in dict.fromkeys(map(lake_url, lakes)):
-        if not storage.is_folder(lake):
-            raise LocalError("NoLake", f"there is no lake directory {lake}")
+        require_lake(lake)
         names = storage.folders(f"{lake}/{within}")
         found += [Shelf(lake, name) for name in names if name.startswith("party=")]
     return sorted(found, key=lambda shelf: (shelf.lake, shelf.folder))

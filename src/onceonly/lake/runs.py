@@ -194,11 +194,12 @@ def is_of_a_table(name: str) -> bool:
 def current(lake: str) -> LakeRun:
     """The run whose tables count now.
 
-    Raises `LocalError`: NoRun where none was published; NewerLake, BadManifest.
+    Raises `LocalError`: NoRun where none was published; NoLake, NewerLake, BadManifest.
     """
     lake = storage.lake_url(lake)
     found = current_id(lake)
     if found is None:
+        manifest.require_lake(lake)
         text = f"no run of reconcile has published tables in {lake}"
         raise LocalError("NoRun", f"{text}: onceonly lake reconcile {lake}")
     return load(lake, found)
@@ -207,12 +208,13 @@ def current(lake: str) -> LakeRun:
 def load(lake: str, run_id: str) -> LakeRun:
     """The run of that id, current or not.
 
-    Raises `LocalError`: NoRun where there is none; NewerLake, BadManifest.
+    Raises `LocalError`: NoRun where there is none; NoLake, NewerLake, BadManifest.
     """
     lake = storage.lake_url(lake)
     name = _file(lake, run_id)
     content = storage.read_bytes(name) if _ID.fullmatch(run_id) else None
     if content is None:
+        manifest.require_lake(lake)
         raise LocalError("NoRun", f"{lake} has no run {run_id}: see onceonly lake runs {lake}")
     return _of_json(lake, content, name)
 
@@ -223,8 +225,12 @@ def find(lake: str, run_id: str | None) -> LakeRun:
 
 
 def listed(lake: str) -> list[LakeRun]:
-    """Every run that the lake still knows, the latest first."""
+    """Every run that the lake still knows, the latest first.
+
+    Raises `LocalError`: NoLake, NewerLake, BadManifest.
+    """
     lake = storage.lake_url(lake)
+    manifest.require_lake(lake)
     found = _read(lake, _ids(lake))
     return sorted(found, key=lambda one: (one.published_at, one.id), reverse=True)
 

@@ -182,6 +182,8 @@ def test_the_lake_s_runs_are_listed_without_spark(lake: str):
     assert told["places"] == {"delivery_ledger": found.ledger, **found.tables}
     asked = ["lake", "runs", lake, "--table", "hops"]
     assert CliRunner().invoke(cli, asked).output == f"{found.tables['hops']}\n"
+    paths = CliRunner().invoke(cli, [*asked, "-o", "json"]).output
+    assert json.loads(paths) == [found.tables["hops"]]
     missing = CliRunner().invoke(cli, ["lake", "runs", lake, "--table", "acks"])
     assert (missing.exit_code, "NoTable: run" in missing.stderr) == (2, True)
 

@@ -19,13 +19,16 @@ LEDGER: Final = delivery_ledger.DEFINITION.name
 def run(lake: str, run_id: str | None = None) -> LakeRun:
     """The run whose tables count now, or the one of that id.
 
-    Raises `LocalError`: NoRun where there is none; NewerLake, BadManifest.
+    Raises `LocalError`: NoRun where there is none; NoLake, NewerLake, BadManifest.
     """
     return sets.find(lake, run_id)
 
 
 def runs(lake: str) -> list[LakeRun]:
-    """Every run that the lake knows, the latest first; the tables of old ones may be gone."""
+    """Every run that the lake knows, the latest first; the tables of old ones may be gone.
+
+    Raises `LocalError`: NoLake, NewerLake, BadManifest.
+    """
     return sets.listed(lake)
 
 
