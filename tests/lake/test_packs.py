@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.hazmat.primitives.asymmetric import dsa, ec, ed25519, rsa, x25519
 from journals import (
     BUYER,
     BUYER_TOML,
@@ -453,6 +453,24 @@ def test_keys_of_every_kind_sign(tmp_path: Path, key: Any):
         seal.signer(public)
     with pytest.raises(LocalError, match="no public key"):
         seal.is_signed_by(pack, pack / "file")
+
+
+@pytest.mark.parametrize(
+    "key",
+    [x25519.X25519PrivateKey.generate(), dsa.generate_private_key(key_size=1_024)],
+    ids=["x25519", "dsa"],
+)
+def test_a_key_that_does_not_sign_is_refused_at_once(tmp_path: Path, key: Any):
+    """Both halves of one that can be read, and that our signatures cannot be made with."""
+    public = write_keys(tmp_path / "key.pem", key)
+    for look, half in ((seal.signer, tmp_path / "key.pem"), (partner_s, public)):
+        with pytest.raises(LocalError, match="nothing is signed") as refused:
+            look(half)
+        assert refused.value.name == "BadKey"
+
+
+def partner_s(key: Path) -> bool:
+    return seal.is_signed_by(key.parent, key)
 
 
 def type_of(key: Any) -> Any:

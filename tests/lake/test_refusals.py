@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import x25519
 from journals import healthy, publish
 
 from onceonly.lake import jobs
@@ -67,6 +69,9 @@ CASES = {
     "reconcile, no place": ("is no folder", "reconcile {root}/empty --out {root}/file/ledger"),
     "report, no place": ("is no folder", "report {root}/empty --out {root}/file/page.html"),
     "pack, no place": ("is no folder", "pack {root}/empty --out {root}/file/pack"),
+    "pack, a key of X25519": ("BadKey", "pack {root}/empty --sign {root}/x25519.pem"),
+    "pack, a comment of nobody": ("--by", "pack {root}/empty --comment fine"),
+    "reconcile, no views": ("--register", "reconcile {root}/empty --database audit"),
     "reconcile, not a number": ("'nan' is no number", "reconcile {root}/empty --grace nan"),
     "compact, too great": ("'1e308' is no number", "compact {root}/empty --keep 1e308"),
     "runs, no lake": ("NoLake", "runs {root}/typo"),
@@ -112,6 +117,13 @@ def outcomes(
     jobs.ingest(str(root / "counted"))
     [segment] = (root / "counted" / "journal").rglob("*.parquet")
     mark = root / "mark"
+    (root / "x25519.pem").write_bytes(
+        x25519.X25519PrivateKey.generate().private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+    )
     program = root / "java" / "bin" / "java"
     program.parent.mkdir(parents=True)
     program.write_text(f"#!/bin/sh\n: > '{mark}'\nexit 1\n")
@@ -127,7 +139,8 @@ def outcomes(
         timeout=300,
     )
     assert done.returncode == 0, done.stderr
-    assert not (root / "typo").exists(), "what does not exist was not made"
+    made = [name for name in ("typo", "pack") if (root / name).exists()]
+    assert not made, "what does not exist was not made"
     return dict(zip(CASES, json.loads(done.stdout), strict=True))
 
 

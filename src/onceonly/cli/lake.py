@@ -355,6 +355,8 @@ def reconcile(  # noqa: PLR0913 - because each is one of the command's options
     """  # noqa: D301 - because click reads the backspace that keeps the lines apart
     if ledger_only and tables:
         raise Failure(Exit.USAGE, "--ledger-only and --table: one of the two")
+    if _are_given("database") and not register:
+        raise click.UsageError("--database is of the views: give --register, too")
     terms = read_terms(configurations)
     is_as_before = evidence is not None and not _are_given("grace_min", "verdict_within_h")
     found = with_spark(

@@ -60,6 +60,8 @@ def pack(
     onceonly lake pack buyer/lake seller/lake --between urn:duns:111111111 urn:duns:222222222 \\
         --out evidence --by "A. Auditor" --comment "Third quarter"
     """  # noqa: D301 - because click reads the backspace that keeps the lines apart
+    if how["comment"] is not None and how["by"] is None:
+        raise click.UsageError("--comment is of whoever signs off: give --by, too")
     day = how["day"].date() if how["day"] else None
     terms = read_terms(how["configurations"])
     made = with_spark(

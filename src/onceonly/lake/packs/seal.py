@@ -70,14 +70,17 @@ def broken(pack: Path) -> list[str]:
 def signer(key: Path) -> Callable[[bytes], bytes]:
     """What signs with a private key in PEM: Ed25519, Ed448, ECDSA or RSA, with SHA-256.
 
-    Raises `LocalError` (BadKey, NoCryptography).
+    It has signed once when this returns: whether a key can, its kind and its length say, and a pack
+    is ready to be signed only after Spark's work. Raises `LocalError` (BadKey, NoCryptography).
     """
-    from_pem = _cryptography().serialization.load_pem_private_key
+    parts = _cryptography()
     try:
-        private = from_pem(key.read_bytes(), password=None)
-    except (OSError, ValueError, TypeError) as error:
+        private = parts.serialization.load_pem_private_key(key.read_bytes(), password=None)
+        how = _how(private)
+        private.sign(b"", *how)
+    except (OSError, ValueError, TypeError, parts.UnsupportedAlgorithm) as error:
         raise LocalError("BadKey", f"{key} is no private key to sign with: {error}") from error
-    return lambda content: bytes(private.sign(content, *_how(private)))
+    return lambda content: bytes(private.sign(content, *how))
 
 
 def is_signed(pack: Path) -> bool:
@@ -98,19 +101,20 @@ def is_signed_by(pack: Path, key: Path) -> bool:
             if b"CERTIFICATE" in pem
             else parts.serialization.load_pem_public_key(pem)
         )
-    except (OSError, ValueError) as error:
-        raise LocalError("BadKey", f"{key} is no public key: {error}") from error
+        how = _how(public)
+    except (OSError, ValueError, parts.UnsupportedAlgorithm) as error:
+        raise LocalError("BadKey", f"{key} is no public key to verify with: {error}") from error
     if not is_signed(pack) or not (pack / DIGESTS).is_file():
         return False
     try:
-        public.verify((pack / SIGNATURE).read_bytes(), (pack / DIGESTS).read_bytes(), *_how(public))
+        public.verify((pack / SIGNATURE).read_bytes(), (pack / DIGESTS).read_bytes(), *how)
     except parts.InvalidSignature:
         return False
     return True
 
 
 def _how(key: Any) -> tuple[Any, ...]:
-    """What else the key's kind wants to be told."""
+    """What else the key's kind wants to be told. Raises `ValueError` for one that never signs."""
     parts = _cryptography()
     kind = type(key).__name__
     if "RSA" in kind:
@@ -119,7 +123,7 @@ def _how(key: Any) -> tuple[Any, ...]:
         return (parts.ec.ECDSA(parts.hashes.SHA256()),)
     if kind.startswith("Ed") or "Ed25519" in kind or "Ed448" in kind:
         return ()
-    raise LocalError("BadKey", f"{kind} cannot sign")
+    raise ValueError(f"with a key of the kind {kind} nothing is signed")
 
 
 class _Parts:
@@ -127,11 +131,12 @@ class _Parts:
 
     def __init__(self) -> None:
         from cryptography import x509  # noqa: PLC0415 - because only signed packs need it
-        from cryptography.exceptions import InvalidSignature  # noqa: PLC0415 - because only signing needs it
+        from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm  # noqa: PLC0415 - because only signing needs it
         from cryptography.hazmat.primitives import hashes, serialization  # noqa: PLC0415 - because only signing needs it
         from cryptography.hazmat.primitives.asymmetric import ec, padding  # noqa: PLC0415 - because only signing needs it
 
         self.x509, self.InvalidSignature = x509, InvalidSignature
+        self.UnsupportedAlgorithm = UnsupportedAlgorithm
         self.hashes, self.serialization = hashes, serialization
         self.ec, self.padding = ec, padding
 
