@@ -13,9 +13,10 @@ WIDTH = 100
 INTRODUCTION = """# Command line
 
 Data goes to stdout and messages to stderr, so a pipe gets only data. `-o json` prints one JSON
-document; a command that prints rows has `-o jsonl` (a JSON object per line) and `-o csv`, too. On a
-terminal, tables have headings; in a pipe they are tab-separated rows. Commands that talk to a
-gateway find it by `-c FILE`, its own configuration file, or by `--api URL`.
+document. Where the text of a command names them, `-o jsonl` prints a JSON object per line, and
+`-o csv` rows for a spreadsheet. On a terminal, tables have headings; in a pipe they are
+tab-separated rows. Commands that talk to a gateway find it by `-c FILE`, its own configuration
+file, or by `--api URL`.
 
 What the [exit codes](exit-codes.md) mean is the same for every command.
 """

@@ -12,6 +12,8 @@ from click.testing import CliRunner, Result
 # The gateway and its peer are those of the gateway's own tests.
 sys.path.insert(0, str(Path(__file__).parents[1] / "gateway"))
 sys.path.insert(0, str(Path(__file__).parent))
+# So that what the reference says of the commands is what they have.
+sys.path.insert(0, str(Path(__file__).parents[2] / "docs"))
 
 from peer import Peer
 from running_gateway import RunningGateway, running, serving_api

@@ -1,11 +1,13 @@
 """What holds of every command's options and refusals, so that the next one has it too."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
 import pytest
+from generator.command_pages import INTRODUCTION
 
 from onceonly import cli
 from onceonly.cli.main import cli as root
@@ -63,6 +65,24 @@ def test_a_number_of_the_range_is_taken():
     assert FiniteNumber(min=0).convert(str(NUMBER_MAX), None, None) == NUMBER_MAX
     with pytest.raises(click.BadParameter):
         FiniteNumber(0, 1).convert("1.5", None, None)
+
+
+def test_the_reference_says_of_every_command_only_what_all_of_them_have():
+    """The formats that its head names for all are those of each `-o`."""
+    clauses = re.split(r"[.;](?:\s|$)", INTRODUCTION)
+    named = {
+        form
+        for clause in clauses
+        if not clause.lstrip().startswith("Where")
+        for form in re.findall(r"`-o (\w+)`", clause)
+    }
+    outputs = {where: one.type for where, one in parameters() if one.name == "output"}
+    assert "json" in named
+    assert not {
+        where: named - {*kind.choices}
+        for where, kind in outputs.items()
+        if not named <= {*kind.choices}
+    }
 
 
 def test_a_refusal_has_its_code_in_every_command():

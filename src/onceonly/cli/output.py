@@ -45,7 +45,7 @@ def output_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def rows_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """`-o table|json|jsonl|csv`, on every command that prints a list."""
+    """`-o table|json|jsonl|csv`, on most commands that print a list."""
     return click.option(
         "-o",
         "--output",
