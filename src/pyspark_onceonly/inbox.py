@@ -235,7 +235,7 @@ class InboxStream(NumberedStream):
         if latest == start:
             return start
         # Older versions left it out, at first with all offsets, and then where nothing was read
-        # yet: then the stream began with nothing behind its start.
+        # yet: then the stream began with nothing after its start.
         is_at_first = start["offset"] == start["from"]
         known = start.get("known", start["from"] if is_at_first else self._end.last)
         return {**latest, "reported": told, "known": known}
