@@ -18,7 +18,6 @@ BINS = asked.BINS_WANTED
 """Bins in a picture, by how their width is chosen."""
 TOLD_APART = {
     "error_trend": asked.ERRORS_DRAWN * BINS,
-    "clock_skew": 4 * BINS,
     "reconciliation": 12 * 40,
 }
 """Rows of pictures that tell some lines apart, each in so many bins."""

@@ -64,24 +64,23 @@ def test_pairs_are_chosen_by_both_names_even_if_one_is_missing(spark: SparkSessi
     assert selection.of_pairs(frame, []).collect() == []
 
 
-def test_the_clocks_that_are_farthest_apart_are_shown(spark: SparkSession):
+def test_the_clocks_that_are_farthest_apart_come_first(spark: SparkSession):
     """By the farthest bin of a pair, in whichever direction; all bins of the pair come with it.
 
-    What the bounds prove goes first: wide ones, of a night without answers, have a middle that
-    says nothing.
+    A bin outside the accuracy goes before all, then what the bounds prove: wide ones, of a night
+    without answers, have a middle that says nothing.
     """
     columns = "from_party string, to_party string, bin_at long, lower_us long, upper_us long"
     rows = [
         *[("a", "b", 1, 0, 10), ("a", "b", 2, -950, -850)],
         *[("a", "c", 1, 250, 350), ("a", "d", 1, -1_000, 90_000), ("b", "c", 1, 5, 15)],
     ]
-    middle = "(lower_us + upper_us) div 2 AS skew_us"
-    clocks = spark.createDataFrame(rows, columns).selectExpr("*", middle)
-    chosen = selection.farthest(clocks, 2).collect()
-    assert {(row["from_party"], row["to_party"]) for row in chosen} == {("a", "b"), ("a", "c")}
-    assert len(chosen) == 3
-    third = {row["to_party"] for row in selection.farthest(clocks, 3).collect()}
-    assert third == {"b", "c"}
+    derived = ("(lower_us + upper_us) div 2 AS skew_us", "from_party = 'a' AS is_within_accuracy")
+    clocks = spark.createDataFrame(rows, columns).selectExpr("*", *derived)
+    first = selection.farthest_first(clocks)
+    assert first.columns == clocks.columns
+    told = [(row["from_party"], row["to_party"], row["bin_at"]) for row in first.collect()]
+    assert told == [("b", "c", 1), ("a", "b", 1), ("a", "b", 2), ("a", "c", 1), ("a", "d", 1)]
 
 
 def test_the_most_frequent_errors_are_shown(spark: SparkSession):

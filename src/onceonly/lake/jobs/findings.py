@@ -1,11 +1,11 @@
 """What the page shows, computed from a case: frames become rows here."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 from typing import Any, Final, NamedTuple, Self
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.lake import activity, catalogue, runner
@@ -14,9 +14,9 @@ from onceonly.lake.expressions import is_event, key_hash, subject
 from onceonly.lake.gold import refreshing
 from onceonly.lake.gold.days import KeptDays
 from onceonly.lake.jobs.case import JudgedCase
-from onceonly.lake.page import selection
-from onceonly.lake.page.cards import availability, clocks, verdicts
-from onceonly.lake.page.findings import Extract, Findings, Judged
+from onceonly.lake.page import due, selection
+from onceonly.lake.page.cards import availability, verdicts
+from onceonly.lake.page.findings import Due, Extract, Findings, Judged
 from onceonly.lake.reports.backlog import DEFINITION as BACKLOG
 from onceonly.lake.reports.columns import ended, is_there
 from onceonly.lake.reports.duplicate_causes import DEFINITION as DUPLICATES
@@ -41,7 +41,8 @@ PAIRS_SHOWN: Final = 200
 LIVES_SHOWN: Final = 100
 """Rows of a table that has one for each message."""
 INTERVALS_SHOWN: Final = 600
-"""Intervals in a timeline, the longest: about as many as there are dots in its width."""
+"""Intervals in a timeline, those that go on and the longest: about as many as its width has
+dots."""
 BINS_SHOWN: Final = 5_000
 """Bins, times what is told apart in them."""
 BINS_WANTED: Final = 48
@@ -76,6 +77,11 @@ class Ask(NamedTuple):
     needs: tuple[str, ...] = ()
     """The table is empty unless the journal has one of these events, or a row with `ACTOR` or
     `HOP`; without any it is always asked."""
+
+
+def _due_first(table: str, order: Callable[[], Sequence[Column | str]]) -> Shape:
+    """What is due comes first, so that no row to act on is cut off for one that asks nothing."""
+    return lambda frame: selection.due_first(frame, due.of(table), *order())
 
 
 def _over_pairs(of: Definition, *by: str) -> Shape:
@@ -125,10 +131,15 @@ ADDED_UP: Final = (
 )
 """What pictures of the whole are drawn from: the tables, added up over all pairs."""
 
+_PARTNERS: Final = _due_first("availability", lambda: [F.desc("down_us"), "party", "peer"])
+_STOOD: Final = _due_first(
+    "channel_intervals", lambda: [F.desc("length_us"), "seq", "party", "from_at"]
+)
+
 PER_PAIR: Final = (
     Ask(
         "in_doubt",
-        lambda frame: frame.orderBy(F.desc("age_us"), *KEY),
+        _due_first("in_doubt", lambda: [F.desc("age_us"), *KEY]),
         LIVES_SHOWN,
         _GIVEN_UP,
     ),
@@ -140,27 +151,29 @@ PER_PAIR: Final = (
     ),
     Ask(
         "failure_notices",
-        lambda frame: frame.orderBy(F.desc("missing"), F.desc("failures"), "day", *PAIR),
+        _due_first(
+            "failure_notices", lambda: [F.desc("missing"), F.desc("failures"), "day", *PAIR]
+        ),
         needs=_ENDED,
     ),
     Ask(
         "sla",
-        lambda frame: frame.orderBy(F.asc_nulls_last("met_share"), "month", *PAIR, "agreement_id"),
+        _due_first("sla", lambda: [F.asc_nulls_last("met_share"), "month", *PAIR, "agreement_id"]),
     ),
     Ask("open_budgets", lambda frame: frame.orderBy(F.desc("age_us"), *KEY), LIVES_SHOWN),
     Ask(
         "budgets",
-        lambda frame: frame.orderBy(F.desc("longest_verdict_us"), "agreement_id", *PAIR),
+        _due_first("budgets", lambda: [F.desc("longest_verdict_us"), "agreement_id", *PAIR]),
     ),
     Ask(
-        "bulk_jobs", lambda frame: frame.orderBy(F.desc("last_at"), "job", "party"), needs=(ACTOR,)
+        "bulk_jobs",
+        _due_first("bulk_jobs", lambda: [F.desc("last_at"), "job", "party"]),
+        needs=(ACTOR,),
     ),
-    Ask("availability", lambda frame: frame.orderBy(F.desc("down_us"), "party", "peer")),
+    Ask("availability", _PARTNERS),
     Ask(
         "channel_intervals",
-        lambda frame: frame.where("state != 'open'").orderBy(
-            F.desc("length_us"), "seq", "party", "from_at"
-        ),
+        lambda frame: _STOOD(frame.where("state != 'open'")),
         INTERVALS_SHOWN,
         (Event.PAIR_SUSPENDED, Event.PAIR_QUARANTINED),
     ),
@@ -184,13 +197,14 @@ PER_PAIR: Final = (
     ),
     Ask(
         "clock_skew",
-        lambda frame: selection.farthest(frame, clocks.PAIRS_DRAWN).orderBy("bin_at", *PAIR),
+        # Of all pairs: the list of actions tells of more than are drawn.
+        selection.farthest_first,
         BINS_SHOWN,
     ),
     Ask("sequence_gaps", lambda frame: frame.orderBy("at", "party", "seq"), LIVES_SHOWN),
     Ask(
         "late_acks",
-        lambda frame: frame.orderBy(F.asc_nulls_last("was_corrected"), "at", "party", "seq"),
+        _due_first("late_acks", lambda: [F.asc_nulls_last("was_corrected"), "at", "party", "seq"]),
         LIVES_SHOWN,
         (Event.LATE_ACK_RECEIVED, Event.ORPHAN_ACK_RECEIVED),
     ),
@@ -203,7 +217,7 @@ PER_PAIR: Final = (
             *("profile", "agreement_id", *PAIR),
         ),
     ),
-    Ask("journal_quality", lambda frame: frame.orderBy("party")),
+    Ask("journal_quality", _due_first("journal_quality", lambda: ["party"])),
     Ask(
         "operator_effects",
         lambda frame: frame.orderBy(
@@ -225,7 +239,8 @@ PER_PAIR: Final = (
         (Event.PURGED,),
     ),
 )
-"""The worst or the busiest first. Of equals the names decide: every order here is complete."""
+"""What is due first, then the worst or the busiest. Of equals the names decide: every order here is
+complete."""
 
 
 ReadTable = Callable[[str], DataFrame | None]
@@ -351,6 +366,8 @@ def _what_is_there(journal: DataFrame) -> set[str]:
     }
 
 
+DAYS: Final = _due_first("reconciliation", lambda: [F.desc("day"), *PAIR, "verdict"])
+"""Days on which something differs, then the latest."""
 _KINDS: Final = ("from_party", "to_party", "service", "action")
 _VOLUME_BY_KIND: Final = Ask(
     "volume",
@@ -361,13 +378,12 @@ _VOLUME_BY_KIND: Final = Ask(
 def _chosen(tables: _Tables, judged: Judged) -> list[Ask]:
     """What shows only the lines that other findings choose."""
     worst = verdicts.pairs_of(judged)[: verdicts.LINES_DRAWN]
-    partners = tables.of("availability").orderBy(F.desc("down_us"), "party", "peer")
-    seen = partners.limit(availability.LINES_DRAWN)
+    seen = _PARTNERS(tables.of("availability")).limit(availability.LINES_DRAWN)
     chosen = [
         _VOLUME_BY_KIND,
         Ask(
             "reconciliation",
-            lambda frame: selection.of_pairs(frame, worst).orderBy(F.desc("day"), *PAIR, "verdict"),
+            lambda frame: DAYS(selection.of_pairs(frame, worst)),
             BINS_SHOWN,
         ),
         Ask(
@@ -390,19 +406,26 @@ def _extracts(
 
     def extract(ask: Ask) -> Extract:
         with activity.step(case.journal.sparkSession, ask.table):
-            return _extract(selection.plain(ask.shape(table(ask.table))), ask.most)
+            frame = selection.plain(ask.shape(table(ask.table)))
+            return extract_of(frame, ask.most, due.of(ask.table))
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
         found = list(pool.map(extract, wanted))
     return {ask.table: one for ask, one in zip(wanted, found, strict=True)}
 
 
-def _extract(frame: DataFrame, most: int) -> Extract:
+def extract_of(frame: DataFrame, most: int, due_in_it: Sequence[Due] = ()) -> Extract:
+    """The first rows of a frame; where it has more, how many, and how many of them are due.
+
+    Of a frame that is not cut its rows tell that, and nothing is asked again.
+    """
     rows = runner.rows(frame, most + 1)
     if len(rows) <= most:
         return Extract(rows, len(rows))
-    [counted] = runner.rows(frame.agg(F.count("*").alias("rows")), 1)
-    return Extract(rows[:most], counted["rows"])
+    sums = [selection.counted(one).alias(f"due_{at}") for at, one in enumerate(due_in_it)]
+    [told] = runner.rows(frame.agg(F.count("*").alias("rows"), *sums), 1)
+    counted = {one: told[f"due_{at}"] for at, one in enumerate(due_in_it)}
+    return Extract(rows[:most], told["rows"], counted)
 
 
 def rows_on_differences(

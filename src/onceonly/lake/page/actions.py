@@ -1,19 +1,22 @@
 """What to act on: one list, the gravest first, each line with its reason and what to do.
 
-Knows what each finding asks of people; it must not know how the rest of the page shows it.
+Knows what each finding asks of people; it must not know how the rest of the page shows it. Its
+numbers are those of whole reports (`Extract.number`), its names those in the rows of the page.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-from onceonly.lake.page import words
+from onceonly.lake.page import due, words
 from onceonly.lake.page.cards.verdicts import pairs_of
 from onceonly.lake.page.commands import Command
 from onceonly.lake.page.findings import (
     CHAIN,
     CONTENT_UNPROVEN,
     HEADER_UNPROVEN,
+    Due,
+    Extract,
     Findings,
     InvariantResult,
     Row,
@@ -32,7 +35,6 @@ from onceonly.lake.reports import (
     sla,
 )
 from onceonly.lake.tables import channel_intervals
-from onceonly.lake.tables.definition import Definition
 from onceonly.lake.verdicts import (
     CLASSES,
     Differs,
@@ -185,12 +187,13 @@ def _classes(found: Findings) -> Iterator[ToDo]:
             gravity = ALARM if row.standing is Standing.ALARM else DOUBT
             for cause in _of(found, row.verdict):
                 yield _of_class(row, cause, gravity)
+    register = found.of(in_doubt.DEFINITION)
     # Those of a class above are said there.
-    doubts = [row for row in found.of(in_doubt.DEFINITION).rows if row["verdict"] not in _ADVICE]
-    if doubts:
+    doubted = register.number(due.DOUBTED)
+    if doubted:
+        doubts = due.DOUBTED.of(register.rows)
         oldest = max(row["age_us"] for row in doubts)
-        least = "at least " if found.of(in_doubt.DEFINITION).is_cut else ""
-        told = f"{least}{words.counted(len(doubts), 'message')} in doubt, in no class above"
+        told = f"{words.counted(doubted, 'message')} in doubt, in no class above"
         told += f", for up to {words.span(oldest)}"
         do = "The register says for each what to do next."
         ids = [row["message_id"] for row in doubts]
@@ -258,99 +261,110 @@ def _evidence(found: Findings) -> Iterator[ToDo]:
         told = f"{words.counted(len(found.quarantined), 'segment')} of evidence in quarantine"
         todo = "Ask their party to publish them again, and ingest them; until then their rows are "
         yield ToDo(ALARM, told, f"{todo}missing.", "quarantine", Command.INGEST.of())
-    quality = found.of(journal_quality.DEFINITION).rows
     for alike in _alike(found):
-        what = join((_names(alike), ": names that are taken for one another"))
+        what = join((_names(alike, len(alike), "party"), ": names that are taken for one another"))
         todo = "They differ by blanks, capitals or look-alikes only, and are different parties to "
         todo += "everybody; see whether one of them is a slip."
         yield ToDo(LOOK, what, todo, "verdicts", Command.PARTNERS.of())
-    silent = [row for row in quality if not row["has_journal"]]
-    if silent:
-        what = join((_names(foreign(row["party"]) for row in silent), ": no journal in the lake"))
+    yield from _journals(found.of(journal_quality.DEFINITION))
+    yield from _clocks(found.of(clock_skew.DEFINITION))
+
+
+def _journals(quality: Extract) -> Iterator[ToDo]:
+    if quality.number(due.SILENT):
+        what = join((_parties(quality, due.SILENT), ": no journal in the lake"))
         todo = "Ask for it: half of the evidence is missing."
         yield ToDo(LOOK, what, todo, "journals", Command.INGEST_THEIRS.of())
-    early = [row for row in quality if row["behind_end"]]
+    early = quality.number(due.ENDS_EARLY)
     if early:
-        lacks = words.counted(sum(row["behind_end"] for row in early), "message")
-        ends = "the journal ends" if len(early) == 1 else "the journals end"
-        names = _names(foreign(row["party"]) for row in early)
-        what = join((names, f": {ends} before {lacks} that it lacks"))
+        lacks = words.counted(quality.number(due.LACKED), "message")
+        ends = "the journal ends" if early == 1 else "the journals end"
+        what = join((_parties(quality, due.ENDS_EARLY), f": {ends} before {lacks} that it lacks"))
         todo = "Others tell of them after its last row, so their absence proves nothing yet: "
         todo += "ingest the rest, and judge again."
         yield ToDo(DOUBT, what, todo, "journals", Command.INGEST_THEIRS.of())
-    jumped = [row for row in quality if row["clock_jumps"]]
-    if jumped:
-        what = join((_names(foreign(row["party"]) for row in jumped), ": the clock was set"))
+    if quality.number(due.JUMPED):
+        what = join((_parties(quality, due.JUMPED), ": the clock was set"))
         todo = "Times around it are not to be trusted; orders are. See whether it is right now."
         yield ToDo(LOOK, what, todo, "journals", Command.CLOCK.of())
-    yield from _clocks(found)
+
+
+def _parties(quality: Extract, of: Due) -> Html:
+    named = (foreign(row["party"]) for row in of.of(quality.rows))
+    return _names(named, quality.number(of), "journal")
 
 
 def _alike(found: Findings) -> list[list[Html]]:
     """Parties that people take for one another."""
     groups: defaultdict[str, set[str]] = defaultdict(set)
     parties = {party for ends in pairs_of(found.judged) for party in ends if party}
-    for party in parties | {row["party"] for row in found.judged.journals}:
+    parties |= {row["party"] for row in found.judged.journals}
+    # A slip of the pen has no journal, and mostly few messages: it is no pair that matters most.
+    parties |= {row["party"] for row in found.of(journal_quality.DEFINITION).rows}
+    for party in parties:
         groups[skeleton(party)].add(party)
     return [[foreign(one) for one in sorted(some)] for some in groups.values() if len(some) > 1]
 
 
-def _clocks(found: Findings) -> Iterator[ToDo]:
-    outside = [row for row in found.of(clock_skew.DEFINITION).rows if not row["is_within_accuracy"]]
-    if outside:
-        worst = max(abs(row["skew_us"]) for row in outside)
-        named = _names({_ends(row): pair(*_ends(row)) for row in outside}.values())
-        what = join((named, f": clocks {words.span(worst)} apart, more than agreed"))
+def _clocks(clocks: Extract) -> Iterator[ToDo]:
+    apart = clocks.number(due.APART)
+    if apart:
+        worst = max(abs(row["skew_us"]) for row in due.APART.of(clocks.rows))
+        least = "at least " if clocks.is_cut else ""
+        named = _pairs(clocks, due.APART)
+        what = join((named, f": clocks {least}{words.span(worst)} apart, more than agreed"))
         todo = "Set the clocks; ages and expiries are judged wrongly. At either party:"
         yield ToDo(LOOK, what, todo, "clocks", Command.CLOCK.of())
 
 
 def _notices(found: Findings) -> Iterator[ToDo]:
-    rows = found.of(failure_notices.DEFINITION).rows
-    missing = sum(row["missing"] for row in rows)
+    missing = found.of(failure_notices.DEFINITION).number(due.UNTOLD)
     if missing:
         told = f"{words.counted(missing, 'failure')} that no application was told of"
         todo = "Tell it; the promise is a verdict for each. At the sender, see what was told:"
         yield ToDo(ALARM, told, todo, "notices", Command.NOTICES_OF_FAILURE.of())
-    late = [row for row in found.of(late_acks.DEFINITION).rows if row["was_corrected"] is False]
+    acks = found.of(late_acks.DEFINITION)
+    late = acks.number(due.UNCORRECTED)
     if late:
-        told = f"{words.counted(len(late), 'late acknowledgement')} not told to the application"
+        told = f"{words.counted(late, 'late acknowledgement')} not told to the application"
         todo = "Tell it that the message is there after all."
-        ids = [row["message_id"] for row in late]
+        ids = [row["message_id"] for row in due.UNCORRECTED.of(acks.rows)]
         yield ToDo(ALARM, told, todo, "late", Command.LATE_ACKS.of(), ids)
 
 
 def _channels(found: Findings) -> Iterator[ToDo]:
-    rows = found.of(channel_intervals.DEFINITION).rows
-    closed = [row for row in rows if row["until_at"] is None and row["state"] != "open"]
-    for state, todo, command in (
-        ("quarantined", "Restore what the store forgot, then resume.", Command.INCIDENTS),
-        ("suspended", "Settle what is in doubt, then resume the pair.", Command.RESUME_PAIR),
+    channels = found.of(channel_intervals.DEFINITION)
+    forgot = "Restore what the store forgot, then resume."
+    waits = "Settle what is in doubt, then resume the pair."
+    for closed, state, todo, command in (
+        (due.QUARANTINED, "quarantined", forgot, Command.INCIDENTS),
+        (due.SUSPENDED, "suspended", waits, Command.RESUME_PAIR),
     ):
-        of_state = [row for row in closed if row["state"] == state]
-        if of_state:
-            ends = {_ends(row): pair(*_ends(row)) for row in of_state}
-            what = join((_names(ends.values()), f": {state}"))
-            parties = [row["to_party"] for row in of_state]
+        if channels.number(closed):
+            what = join((_pairs(channels, closed), f": {state}"))
+            parties = [row["to_party"] for row in closed.of(channels.rows)]
             yield ToDo(DOUBT, what, todo, "suspensions", command.of(party=parties))
 
 
 def _partners(found: Findings) -> Iterator[ToDo]:
-    down = [row for row in found.of(availability.DEFINITION).rows if row["is_down"]]
+    partners = found.of(availability.DEFINITION)
+    down = partners.number(due.DOWN)
     if down:
-        peers = {row["peer"]: foreign(row["peer"] or "?") for row in down}
-        what = join((_names(peers.values()), ": the last transmission was not accepted"))
+        rows = due.DOWN.of(partners.rows)
+        peers = {row["peer"]: foreign(row["peer"] or "?") for row in rows}
+        named = _names(peers.values(), down, "partner")
+        what = join((named, ": the last transmission was not accepted"))
         todo = "See whether the partner can be reached."
         yield ToDo(LOOK, what, todo, "availability", Command.PING.of(party=list(peers)))
 
 
 def _terms(found: Findings) -> Iterator[ToDo]:
-    missed = _number(found, sla.DEFINITION, "is_kept", value=False)
+    missed = found.of(sla.DEFINITION).number(due.MISSED)
     if missed:
         told = f"{words.counted(missed, 'target')} missed"
         todo = "The scorecard has the worst first; better times may help."
         yield ToDo(LOOK, told, todo, "scorecard", Command.ADVISE.of())
-    at_risk = _number(found, budgets.DEFINITION, "is_at_risk", value=True)
+    at_risk = found.of(budgets.DEFINITION).number(due.AT_RISK)
     if at_risk:
         told = f"{words.counted(at_risk, 'agreement')} whose retries outlive their messages"
         todo = "Fewer retries, shorter intervals, or a longer TimeToLive."
@@ -358,33 +372,42 @@ def _terms(found: Findings) -> Iterator[ToDo]:
 
 
 def _jobs(found: Findings) -> Iterator[ToDo]:
-    rows = found.of(bulk_jobs.DEFINITION).rows
-    refused = [row for row in rows if row["rejected"]]
-    if refused:
-        rejected = sum(row["rejected"] for row in refused)
+    jobs = found.of(bulk_jobs.DEFINITION)
+    rejected = jobs.number(due.REFUSED)
+    if rejected:
         told = f"{words.counted(rejected, 'row')} of bulk jobs refused"
         todo = "The reasons are listed; mend the rows and run the job again."
-        command = Command.JOB_REJECTS.of(job=[row["job"] for row in refused])
+        command = Command.JOB_REJECTS.of(job=_jobs_of(jobs, due.REFUSED))
         yield ToDo(LOOK, told, todo, "job-rejects", command)
-    unequal = [row["job"] for row in rows if row["adds_up"] is False]
+    unequal = jobs.number(due.UNEQUAL)
     if unequal:
-        told = f"{words.counted(len(unequal), 'bulk job')} whose rows do not add up"
+        told = f"{words.counted(unequal, 'bulk job')} whose rows do not add up"
         todo = "Compare with the job's own report."
-        yield ToDo(LOOK, told, todo, "bulk-jobs", Command.JOB.of(job=unequal))
+        command = Command.JOB.of(job=_jobs_of(jobs, due.UNEQUAL))
+        yield ToDo(LOOK, told, todo, "bulk-jobs", command)
 
 
-def _number(found: Findings, of: Definition, name: str, *, value: bool) -> int:
-    return sum(row[name] is value for row in found.of(of).rows)
+def _jobs_of(jobs: Extract, of: Due) -> list[str]:
+    return [row["job"] for row in of.of(jobs.rows)]
+
+
+def _pairs(extract: Extract, of: Due) -> Html:
+    named = {_ends(row): pair(*_ends(row)) for row in of.of(extract.rows)}
+    return _names(named.values(), extract.number(of), "pair")
 
 
 def _ends(row: Any) -> tuple[str, str]:
     return row["from_party"], row["to_party"]
 
 
-def _names(shown: Any) -> Html:
-    every = list(shown)
-    some = between(", ", every[:NAMED])
-    return some if len(every) <= NAMED else join((some, f" and {len(every) - NAMED} more"))
+def _names(shown: Iterable[Html], number: int, noun: str) -> Html:
+    """The first of so many, and how many more there are: of some no name may be on the page."""
+    some = list(shown)[:NAMED]
+    if not some:
+        return Html(words.counted(number, noun))
+    more = number - len(some)
+    named = between(", ", some)
+    return join((named, f" and {words.count(more)} more")) if more else named
 
 
 def listed(found: Findings) -> Html:

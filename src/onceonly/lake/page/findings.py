@@ -4,9 +4,9 @@ Knows neither. Instants and durations are whole microseconds, instants UTC.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from onceonly.lake.tables.definition import Definition
 from onceonly.lake.verdicts import DIFFERENCES, Policy, Verdict
@@ -100,6 +100,36 @@ class Judged:
         return self.differences == 0 and all(line.holds for line in self.invariants)
 
 
+Value = bool | str | None
+
+
+class Due(NamedTuple):
+    """Rows of a report that ask somebody to act, and what is counted of them."""
+
+    report: str
+    where: tuple[tuple[str, tuple[Value, ...]], ...]
+    """Columns, each with the values that ask; without values it is any number above 0."""
+    each: tuple[str, ...] = ()
+    """What has the same values in these columns is counted once; without them every row counts."""
+    adds: str = ""
+    """Where it is not rows that count: the column that is added up."""
+
+    def of(self, rows: Rows) -> list[Row]:
+        """Those of the rows that ask, in their order."""
+        return [row for row in rows if all(_asks(row[name], some) for name, some in self.where)]
+
+    def number(self, rows: Rows) -> int:
+        """How many there are in these rows."""
+        some = self.of(rows)
+        if self.adds:
+            return sum(row[self.adds] for row in some)
+        return len({tuple(row[name] for name in self.each) for row in some} if self.each else some)
+
+
+def _asks(value: Any, asking: tuple[Value, ...]) -> bool:
+    return value in asking if asking else (value or 0) > 0
+
+
 @dataclass(frozen=True, slots=True)
 class Extract:
     """The rows of a report that the page has, in the order in which they are shown."""
@@ -107,11 +137,17 @@ class Extract:
     rows: Rows = ()
     total: int = 0
     """Rows of the whole report: more than are here where it was cut."""
+    counted: Mapping[Due, int] = field(default_factory=dict)
+    """Where it was cut, how many the whole report has of what is due."""
 
     @property
     def is_cut(self) -> bool:
         """Whether the report has more."""
         return self.total > len(self.rows)
+
+    def number(self, due: Due) -> int:
+        """How many the whole report has, and not only the rows that are here."""
+        return self.counted[due] if self.is_cut else due.number(self.rows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from onceonly.lake.page import words
+from onceonly.lake.page import due, words
 from onceonly.lake.page.cards.verdicts import ORDER, pairs_of, unproven_of
 from onceonly.lake.page.findings import PAIRS_LISTED, Findings, Judged
 from onceonly.lake.page.markup import Html, between, foreign, join, link, tag
@@ -69,7 +69,7 @@ def _broken_sentence(found: Findings) -> Sentence:
         why += f" {unproven[0].upper()}{unproven[1:]}."
     if not judged.is_whole:
         why += f" {hole} Mend that first: what differs may follow from it."
-    behind = sum(row["behind_end"] for row in found.of(journal_quality.DEFINITION).rows)
+    behind = found.of(journal_quality.DEFINITION).number(due.LACKED)
     if behind:
         why += f" {words.count(behind)} are after the end of a journal: ingest its rest first."
     return Sentence(Conclusion.BROKEN, "✗", "There are differences.", why)

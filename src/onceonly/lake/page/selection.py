@@ -13,8 +13,8 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 from pyspark.sql.types import TimestampType
 
-from onceonly.lake.expressions import least_of
-from onceonly.lake.page.findings import CONTENT_UNPROVEN, HEADER_UNPROVEN
+from onceonly.lake.expressions import any_of, is_true, least_of
+from onceonly.lake.page.findings import CONTENT_UNPROVEN, HEADER_UNPROVEN, Due, Value
 from onceonly.lake.reports.reconciliation import PAIR, severity
 from onceonly.lake.schemas import KEY
 from onceonly.lake.tables.definition import Definition
@@ -146,14 +146,49 @@ def of_those(frame: DataFrame, chosen: DataFrame, key: Sequence[str]) -> DataFra
     return frame.join(F.broadcast(chosen.select(*key).distinct()), list(key), "left_semi")
 
 
-def farthest(clocks: DataFrame, pairs: int) -> DataFrame:
-    """The rows of the pairs whose clocks are farthest apart: surely so, then by the middle."""
+def due_first(frame: DataFrame, due: Sequence[Due], *by: Column | str) -> DataFrame:
+    """The rows that ask somebody to act before all others, whatever order `by` they have else.
+
+    Whoever takes the first ones has what is due, however much there is of the rest.
+    """
+    asking = dict.fromkeys(one.where for one in due)
+    return frame.orderBy(*[F.desc(_asks(where)) for where in asking], *by)
+
+
+def counted(due: Due) -> Column:
+    """An aggregate: `Due.number` of the rows."""
+    asks = _asks(due.where)
+    if due.adds:
+        return F.coalesce(F.sum(F.when(asks, F.col(due.adds))), F.lit(0))
+    if due.each:
+        return F.count_distinct(F.when(asks, F.struct(*due.each)))
+    return F.count_if(asks)
+
+
+def _asks(where: tuple[tuple[str, tuple[Value, ...]], ...]) -> Column:
+    return reduce(Column.__and__, [_is_one(name, values) for name, values in where])
+
+
+def _is_one(name: str, values: tuple[Value, ...]) -> Column:
+    if not values:
+        return is_true(F.col(name) > F.lit(0))
+    return any_of(*[F.col(name).eqNullSafe(F.lit(value)) for value in values])
+
+
+def farthest_first(clocks: DataFrame) -> DataFrame:
+    """Pair after pair, those whose clocks are farthest apart first: surely so, then by the middle.
+
+    A pair with a bin outside the agreed accuracy comes before all that have none.
+    """
+    pair = Window.partitionBy(*PAIR)
     surely = F.greatest(F.col("lower_us"), -F.col("upper_us"), F.lit(0))
-    reach = clocks.groupBy(*PAIR).agg(
-        F.max(surely).alias("surely"), F.max(F.abs("skew_us")).alias("reach")
-    )
-    ordered = reach.orderBy(F.desc("surely"), F.desc("reach"), *PAIR)
-    return of_those(clocks, ordered.limit(pairs), PAIR)
+    reaches = {
+        "is_inside": F.min("is_within_accuracy").over(pair),
+        "surely": F.max(surely).over(pair),
+        "reach": F.max(F.abs("skew_us")).over(pair),
+    }
+    ordered = ("is_inside", F.desc("surely"), F.desc("reach"), *PAIR, "bin_at")
+    return clocks.withColumns(reaches).orderBy(*ordered).drop(*reaches)
 
 
 def most_frequent(trend: DataFrame, kinds: int) -> DataFrame:

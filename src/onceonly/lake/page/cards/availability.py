@@ -5,15 +5,15 @@ from typing import Final
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from onceonly.lake.page import plots, words
+from onceonly.lake.page import due, plots, words
 from onceonly.lake.page.card import Card
-from onceonly.lake.page.findings import Findings, Row, Rows
+from onceonly.lake.page.findings import Extract, Findings, Row, Rows
 from onceonly.lake.page.listing import behind, listing
 from onceonly.lake.page.markup import Html
 from onceonly.lake.reports import availability, outages
 
 LINES_DRAWN: Final = 12
-"""Lines of partners in the picture: those with the longest times down."""
+"""Lines of partners in the picture: those that are down, then those with the longest times down."""
 _LISTED: Final = (
     *("party", "peer", "availability_share", "is_down", "outages", "down_us"),
     *("longest_outage_us", "mtbf_us", "mttr_us", "transmissions", "refused", "unknown"),
@@ -33,9 +33,7 @@ def card(found: Findings) -> Card:
         if runs.rows:
             height = 1.0 + 0.34 * len(lines)
             drawer = _drawer(lines, runs.rows, found.judged.as_of)
-            plot = plots.Plot(
-                "availability", title, _says(extract.rows), drawer, height, is_wide=True
-            )
+            plot = plots.Plot("availability", title, _says(extract), drawer, height, is_wide=True)
             intervals = behind(outages.DEFINITION, runs, _INTERVALS, caption=f"{title}, runs")
             body = (plots.picture(plot), intervals, table)
     return Card(
@@ -50,12 +48,13 @@ def card(found: Findings) -> Card:
     )
 
 
-def _says(rows: Rows) -> str:
-    down = [row for row in rows if row["is_down"]]
-    worst = max((row["longest_outage_us"] or 0 for row in rows), default=0)
+def _says(extract: Extract) -> str:
+    worst = max((row["longest_outage_us"] or 0 for row in extract.rows), default=0)
+    least = "at least " if extract.is_cut else ""
     return (
-        f"{words.counted(len(rows), 'line')} of transmissions, {words.count(len(down))} of them "
-        f"down at the end; the longest time down was {words.span(worst)}."
+        f"{words.counted(extract.total, 'line')} of transmissions, "
+        f"{words.count(extract.number(due.LINES_DOWN))} of them down at the end; the longest time "
+        f"down was {least}{words.span(worst)}."
     )
 
 

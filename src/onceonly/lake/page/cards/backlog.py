@@ -17,7 +17,8 @@ from onceonly.lake.tables import channel_intervals
 LINES_DRAWN: Final = 10
 """Pairs in the picture of suspensions."""
 NAMED: Final = 24
-"""Bars with their state beside them, the longest: more words would lie upon each other."""
+"""Bars with their state beside them, those that go on and the longest: more words would lie upon
+each other."""
 _BEHIND: Final = (
     *("bin_at", "submitted", "started", "settled", "queued", "in_flight", "oldest_queued_us"),
     "longest_turn_us",
@@ -82,7 +83,7 @@ def suspensions(found: Findings) -> Card:
     body: tuple[Html, ...] = ()
     if extract.rows:
         lines = _lines(extract.rows)
-        says = f"{words.counted(len(extract.rows), 'time')} that a pair stood still."
+        says = f"{words.counted(extract.total, 'time')} that a pair stood still."
         drawer = _gantt(lines, extract.rows, found.judged.as_of)
         height = 1.0 + 0.34 * len(lines)
         plot = plots.Plot("suspensions", title, says, drawer, height, is_wide=True)
@@ -100,10 +101,12 @@ def suspensions(found: Findings) -> Card:
 
 
 def _lines(rows: Rows) -> list[tuple[Any, ...]]:
+    """The pairs that stand still now, then those that did so longest."""
     lengths: dict[tuple[Any, ...], int] = {}
     for row in rows:
         lengths[_line(row)] = lengths.get(_line(row), 0) + row["length_us"]
-    return sorted(lengths, key=lambda line: -lengths[line])[:LINES_DRAWN]
+    still = {_line(row) for row in rows if row["until_at"] is None}
+    return sorted(lengths, key=lambda line: (line not in still, -lengths[line]))[:LINES_DRAWN]
 
 
 def _line(row: Row) -> tuple[Any, ...]:

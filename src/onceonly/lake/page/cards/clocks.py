@@ -6,9 +6,9 @@ from typing import Any, Final
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from onceonly.lake.page import plots, words
+from onceonly.lake.page import due, plots, words
 from onceonly.lake.page.card import Card
-from onceonly.lake.page.findings import Findings, Row, Rows
+from onceonly.lake.page.findings import Extract, Findings, Row, Rows
 from onceonly.lake.page.listing import PAIR, behind
 from onceonly.lake.page.markup import Html
 from onceonly.lake.reports import clock_skew
@@ -34,8 +34,11 @@ def card(found: Findings) -> Card:
         drawn = _farthest(extract.rows)
         height = 0.6 + 1.35 * len(drawn)
         drawer = _drawer(drawn, found.width_us(DEFINITION), accuracy_us)
-        plot = plots.Plot("clocks", title, _says(drawn, accuracy_us), drawer, height, is_wide=True)
-        body = (plots.picture(plot), behind(DEFINITION, extract, _BEHIND, caption=title))
+        says = _says(drawn, extract.number(due.BINS_APART), accuracy_us)
+        plot = plots.Plot("clocks", title, says, drawer, height, is_wide=True)
+        rows = sorted((row for of in drawn for row in of), key=lambda row: row["bin_at"])
+        figures = behind(DEFINITION, Extract(rows, extract.total), _BEHIND, caption=title)
+        body = (plots.picture(plot), figures)
     return Card(
         "clocks",
         title,
@@ -63,8 +66,7 @@ def _apart(row: Row) -> tuple[int, int]:
     return max(row["lower_us"], -row["upper_us"], 0), abs(row["skew_us"])
 
 
-def _says(pairs: list[list[Row]], accuracy_us: int) -> str:
-    outside = sum(not row["is_within_accuracy"] for of in pairs for row in of)
+def _says(pairs: list[list[Row]], outside: int, accuracy_us: int) -> str:
     worst = max(abs(row["skew_us"]) for of in pairs for row in of)
     return (
         f"Farthest apart: {words.span(worst)}; {words.counted(outside, 'bin')} outside the agreed "

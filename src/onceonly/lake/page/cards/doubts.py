@@ -23,7 +23,10 @@ _HATCHES: Final = ("", "", "", "", "//", "xx")
 
 
 def register(found: Findings) -> Card:
-    """Every message in doubt, the oldest first, each with the one thing to do."""
+    """Every message in doubt, each with the one thing to do.
+
+    First those that no class of differences tells of: the page has them nowhere else.
+    """
     extract = found.of(in_doubt.DEFINITION)
     body: tuple[Html, ...] = ()
     if extract.rows:
@@ -31,8 +34,9 @@ def register(found: Findings) -> Card:
     return Card(
         "in-doubt",
         "In-doubt register",
-        "Sent, not acknowledged, not refused, and given up waiting for. The oldest first. Sending "
-        "the same message again is always safe; sending it under a new MessageId is not.",
+        "Sent, not acknowledged, not refused, and given up waiting for. First those that are in no "
+        "class of differences, then the oldest. Sending the same message again is always safe; "
+        "sending it under a new MessageId is not.",
         body,
         "no message is in doubt.",
         (in_doubt.DEFINITION,),

@@ -36,8 +36,9 @@ def quality(found: Findings) -> Card:
         "journals",
         "Journals",
         "The evidence. Every row carries the hash of the row before it: missing, edited and "
-        "forked rows show, and so does who gives no evidence at all. Who holds the last row's "
-        "number and hash can tell whether a journal is the one that this page was made from.",
+        "forked rows show, and so does who gives no evidence at all: such journals come first. Who "
+        "holds the last row's number and hash can tell whether a journal is the one that this page "
+        "was made from.",
         body,
         "no journal is in the lake.",
         (DEFINITION,),

@@ -42,8 +42,8 @@ SEQUENCES: Final = PlainTable(
 BUDGETS: Final = PlainTable(
     budgets.DEFINITION,
     "Time budgets",
-    "The longest time to a verdict against TimeToLive and PersistDuration. A margin below 0: a "
-    "retry outlives its message. The journal has no terms; they are given to the report.",
+    "The longest time to a verdict against TimeToLive and PersistDuration. Margins below 0 come "
+    "first: a retry outlives its message. The journal has no terms; they are given to the report.",
     "nothing was submitted.",
     (
         *("is_at_risk", "agreement_id", PAIR, "messages", "open", "longest_verdict_us"),
@@ -64,7 +64,8 @@ JOBS: Final = PlainTable(
     bulk_jobs.DEFINITION,
     "Bulk jobs",
     "Rows in are accepted or rejected, and what was accepted adds up to what became of it. Rows "
-    "that were known already leave no row in the journal; the job's own report counts them.",
+    "that were known already leave no row in the journal; the job's own report counts them. First "
+    "the jobs that do not add up or had rows refused, then the latest.",
     "no bulk job sent anything.",
     (
         *("job", "party", "told", "accepted", "rejected", "acknowledged", "sent", "failed"),

@@ -4,7 +4,7 @@ from typing import Final
 
 from matplotlib.figure import Figure
 
-from onceonly.lake.page import plots, words
+from onceonly.lake.page import due, plots, words
 from onceonly.lake.page.card import Card
 from onceonly.lake.page.findings import Findings, Row
 from onceonly.lake.page.listing import PAIR, listing
@@ -31,8 +31,8 @@ def card(found: Findings) -> Card:
     if extract.rows:
         body = (listing(DEFINITION, extract, _LISTED, caption=title),)
     if worst:
-        missed = sum(row["is_kept"] is False for row in extract.rows)
-        says = f"{words.count(missed)} of {words.counted(len(extract.rows), 'target')} missed."
+        missed = words.count(extract.number(due.MISSED))
+        says = f"{missed} of {words.counted(extract.total, 'target')} missed."
         height = 0.9 + 0.42 * len(worst)
         plot = plots.Plot("sla", title, says, _bullets(worst), height, is_wide=True)
         body = (plots.picture(plot), *body)

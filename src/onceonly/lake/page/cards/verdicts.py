@@ -156,7 +156,9 @@ def days(found: Findings) -> Card:
         columns = _columns(dated)
         drawer = _calendar(lines, columns, dated)
         height = 0.9 + 0.3 * len(lines)
-        plot = plots.Plot("days", title, _says(dated), drawer, height, is_wide=True)
+        others = len(pairs_of(found.judged)) - LINES_DRAWN
+        told = _says(dated, is_cut=extract.is_cut, others=others)
+        plot = plots.Plot("days", title, told, drawer, height, is_wide=True)
         bounded = Extract(dated, max(extract.total, len(dated)))
         body = (plots.picture(plot), behind(DEFINITION, bounded, _BEHIND, caption=title))
     return Card(
@@ -171,15 +173,18 @@ def days(found: Findings) -> Card:
     )
 
 
-def _says(rows: Rows) -> str:
+def _says(rows: Rows, *, is_cut: bool, others: int) -> str:
+    """`others`: pairs beyond those that are drawn."""
     bad = [row for row in rows if row["standing"] in _GRAVE]
-    every = {row["day"] for row in rows}
+    least = "at least " if is_cut else ""
+    told = f"{least}{words.counted(len({row['day'] for row in rows}), 'day')}"
+    drawn = f", of the {LINES_DRAWN} pairs that are drawn" if others > 0 else ""
+    # Rows that differ come first: where the rest was cut, they are mostly all there.
     if not bad:
-        return f"{words.counted(len(every), 'day')}, none with a difference."
+        return f"{told[0].upper()}{told[1:]}, none with a difference{drawn}."
     differing = words.counted(sum(row["messages"] for row in bad), "message")
     days_of_them = len({row["day"] for row in bad})
-    told = words.counted(len(every), "day")
-    return f"Differing: {differing}, on {days_of_them} of {told}."
+    return f"Differing: {least}{differing}, on {days_of_them} of {told}{drawn}."
 
 
 def _columns(rows: Rows) -> list[tuple[date, date]]:
