@@ -27,6 +27,7 @@ CASES = {
     "ingest, no source, for ever": ("NoLake", "ingest {root}/typo --trigger 30s"),
     "ingest, one source of two": ("NoLake", "ingest {root}/lake {root}/typo --into {root}/new"),
     "ingest, a URL without a lake": ("NoLake", "ingest sftp://partner.example/lake"),
+    "ingest, into what nobody knows": ("NoLake", "ingest {root}/lake --into s4://bucket/lake"),
     "ingest, HTTP": ("NoSource", "ingest http://partner.example/lake --into {root}/new"),
     "ingest, trigger": ("BadTrigger", "ingest {root}/lake --trigger often"),
     "ingest, busy": ("LakeBusy", "lease:{root}/lake/ingested ingest {root}/lake"),
@@ -45,6 +46,7 @@ CASES = {
         for job in ("reconcile", "report", "advise", "pack")
         for what, name, rest in (
             ("no lake", "NoLake", "{root}/typo"),
+            ("a scheme that nobody knows", "NoLake", "s4://bucket/lake"),
             ("forgotten ingest", "NothingIngested", "{root}/forgotten"),
             ("newer", "NewerLake", "{root}/newer"),
         )
@@ -75,6 +77,7 @@ CASES = {
     "reconcile, not a number": ("'nan' is no number", "reconcile {root}/empty --grace nan"),
     "compact, too great": ("'1e308' is no number", "compact {root}/empty --keep 1e308"),
     "runs, no lake": ("NoLake", "runs {root}/typo"),
+    "runs, a scheme that nobody knows": ("NoLake", "runs s4://bucket/lake"),
     "runs, a table, no lake": ("NoLake", "runs {root}/typo --table sla"),
     "runs, no lake, a run": (
         "NoLake",

@@ -250,10 +250,11 @@ class Shelf:
 
 
 def require_lake(lake: str) -> None:
-    """Raises `LocalError` (NoLake) where the directory does not exist.
+    """Raises `LocalError` (NoLake) where the directory does not exist, or nobody can open it.
 
     A missing mount must not look like a lake in which nothing is.
     """
+    storage.require_opened(lake)
     if not storage.is_folder(lake):
         raise LocalError("NoLake", f"there is no lake directory {lake}")
 
