@@ -205,7 +205,7 @@ def test_what_cannot_be_written_is_refused(
 def test_a_join_with_two_columns_of_one_name_is_refused(spark: SparkSession, out: Any) -> None:
     """Spark hands such a frame on."""
     frame = orders(spark, "never", 1)
-    twice = frame.join(frame.select("order_id").alias("other"), F.lit(value=True))
+    twice = frame.crossJoin(frame.select("order_id"))
     options = {name: value for name, value in out.items() if name != "message_id_column"}
     with pytest.raises(PySparkException, match="several columns are named 'order_id'"):
         twice.write.format("onceonly").mode("append").options(**options).save()
