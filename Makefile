@@ -33,9 +33,9 @@ $(ONCEONLY_CLASS_ARCHIVE): $(READY)
 demo: $(READY)  ## two gateways, a faulty link, hard kills, and Spark's verdict (under 90 s)
 	$(BIN)/onceonly demo $(ARGS)
 
-# Lanes of about the same length, three at once: tests of Spark mostly wait for one core that plans,
-# the others for processes to start and for retries. With ARGS one run, of what they say.
-LANES := test-runs test-gateway test-lake test-others test-processes test-increments coverage
+# Lanes, the longest first, three at once: tests of Spark mostly wait for one core that plans, the
+# others for processes to start and for retries. With ARGS one run, of what they say.
+LANES := test-lake test-gateway test-others test-processes test-runs test-increments coverage
 SIDE_BY_SIDE := $(MAKE) --jobs 3 --output-sync=target --keep-going
 INNER_TESTS := tests/message tests/protocol tests/wire tests/journal
 RUN_TESTS := tests/lake/runs

@@ -191,3 +191,11 @@ def test_what_is_no_table_is_named(pack: Path, content: bytes):
 def test_only_plain_names_are_those_of_rows(name: str):
     """No pattern, no hidden file, no column in a folder's name, no bytes that are no text."""
     assert bounds.ROW_FILE.fullmatch(name) is None
+
+
+def test_a_comment_of_nobody_is_refused(tmp_path: Path):
+    """It would stand in no pack; nothing is begun."""
+    signing, out = jobs.Signing(comment="third quarter"), tmp_path / "pack"
+    with pytest.raises(ValueError, match="say by whom"):
+        jobs.pack(str(tmp_path), jobs.PackScope("urn:a", "urn:b"), out=out, signing=signing)
+    assert not out.exists()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from onceonly.cli.number import FiniteNumber
+from onceonly.cli.number import FiniteNumber, seconds_option
 from onceonly.message.profile import PROFILES, Profile, profile_named
 
 
@@ -30,13 +30,7 @@ from onceonly.message.profile import PROFILES, Profile, profile_named
     help="Share of requests that go wrong.",
 )
 @click.option("--seed", type=int, help="Seed of every fault; printed, random unless given.")
-@click.option(
-    "--kill-every",
-    type=FiniteNumber(min=0),
-    default=4.0,
-    show_default=True,
-    help="Seconds between kills.",
-)
+@seconds_option("--kill-every", default=4.0, words="Seconds between kills.")
 @click.option(
     "--documents",
     type=click.Path(exists=True, file_okay=False, path_type=Path),

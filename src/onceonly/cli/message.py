@@ -23,7 +23,7 @@ from onceonly.cli.lists import (
     page_by_page,
     print_count,
 )
-from onceonly.cli.number import FiniteNumber
+from onceonly.cli.number import seconds_option
 from onceonly.cli.output import (
     JSON,
     inert,
@@ -67,13 +67,7 @@ COLUMNS = (
 @click.option("--ref", help="MessageId that this message answers.")
 @click.option("--conversation", help="ConversationId to join; if absent, a new one.")
 @click.option("--wait", is_flag=True, help="Wait for the verdict; the exit code tells it.")
-@click.option(
-    "--wait-timeout",
-    type=FiniteNumber(min=0),
-    default=300.0,
-    show_default=True,
-    help="Seconds to wait.",
-)
+@seconds_option("--wait-timeout", default=300.0, words="Seconds to wait.")
 @output_option
 @gateway_command
 def send(
@@ -228,9 +222,7 @@ def trace(client: Client, message_id: str, output: str) -> None:
 
 @message.command()
 @click.argument("message_ids", nargs=-1, required=True)
-@click.option(
-    "--timeout", type=FiniteNumber(min=0), default=300.0, show_default=True, help="Seconds to wait."
-)
+@seconds_option("--timeout", default=300.0, words="Seconds to wait.")
 @output_option
 @gateway_command
 def wait(client: Client, message_ids: tuple[str, ...], timeout: float, output: str) -> None:
@@ -284,13 +276,7 @@ def tail(
 @message.command()
 @click.argument("message_id")
 @click.option("--remote", is_flag=True, help="Ask the partner, and wait for its answer.")
-@click.option(
-    "--timeout",
-    type=FiniteNumber(min=0),
-    default=ANSWER_S,
-    show_default=True,
-    help="Seconds to wait for it.",
-)
+@seconds_option("--timeout", default=ANSWER_S, words="Seconds to wait for it.")
 @output_option
 @gateway_command
 def status(
@@ -423,13 +409,7 @@ def resume(client: Client, message_id: str, reason: str, output: str) -> None:
 
 @message.command()
 @click.argument("message_id", required=False)
-@click.option(
-    "--timeout",
-    type=FiniteNumber(min=0),
-    default=ANSWER_S,
-    show_default=True,
-    help="Seconds to wait.",
-)
+@seconds_option("--timeout", default=ANSWER_S, words="Seconds to wait.")
 @click.option("--reason", help="Why; only many messages need one.")
 @many_options
 @output_option

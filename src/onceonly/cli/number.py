@@ -1,6 +1,7 @@
 """Numbers with a fraction on the command line: hours, seconds, shares."""
 
 import math
+from collections.abc import Callable
 from typing import Any, Final
 
 import click
@@ -25,3 +26,9 @@ class FiniteNumber(click.FloatRange):
         if not math.isfinite(found) or abs(found) > NUMBER_MAX:
             self.fail(f"{value!r} is no number up to {NUMBER_MAX:,}.", param, ctx)
         return found
+
+
+def seconds_option(name: str, *, default: float, words: str) -> Callable[[Any], Any]:
+    """An option for so many seconds, or none."""
+    kind = FiniteNumber(min=0)
+    return click.option(name, type=kind, default=default, show_default=True, help=words)

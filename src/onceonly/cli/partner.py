@@ -9,7 +9,7 @@ from onceonly.api.operating import PartnerPair, Ping, Waiting
 from onceonly.cli.exits import Exit
 from onceonly.cli.gateway_option import gateway_command
 from onceonly.cli.incident import print_incidents
-from onceonly.cli.number import FiniteNumber
+from onceonly.cli.number import seconds_option
 from onceonly.cli.output import (
     members,
     output_option,
@@ -79,13 +79,7 @@ def list_partners(
 
 @partner.command()
 @click.argument("party")
-@click.option(
-    "--wait",
-    type=FiniteNumber(min=0),
-    default=10.0,
-    show_default=True,
-    help="Seconds to wait for the answer.",
-)
+@seconds_option("--wait", default=10.0, words="Seconds to wait for the answer.")
 @output_option
 @gateway_command
 def ping(client: Client, party: str, wait: float, output: str) -> None:

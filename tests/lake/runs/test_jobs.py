@@ -119,6 +119,27 @@ def test_the_script_judges_by_the_rules_that_are_given(
         assert refused.value.code == 2
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "ingest --as-of 1770000000000000",
+        "compact --out ledger",
+        "report --table messages",
+        "reconcile --into elsewhere",
+        "reconcile --database audit",
+    ],
+)
+def test_the_script_takes_no_option_that_it_would_not_heed(
+    words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    """Of another job, or of views that nobody asked for; nothing is begun."""
+    with pytest.raises(SystemExit) as refused:
+        jobs.main([*words.split(), "--lake", str(tmp_path)])
+    said = capsys.readouterr().err
+    assert (refused.value.code, words.split()[1] in said) == (2, True)
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.long
 def test_a_partner_s_fast_clock_does_not_hurry_the_judge(spark: SparkSession, tmp_path: Path):
     """By default it is now; only a drill, whose clock is known to run ahead, moves it."""

@@ -196,7 +196,7 @@ def test_rows_that_no_life_is_made_of_reach_their_day(spark: SparkSession, tmp_p
     passage, lake = Passage(there, Ledger(BETWEEN)), str(tmp_path)
     passage.taken_into_care("waits@example")
     before = len(passage.between.records)
-    wanted = ("hops", "hop_waterfall", "attempts", "backlog")
+    wanted = ("hops", "hop_waterfall")
     publish(tmp_path, there.sender)
     publish(tmp_path, passage.between)
     jobs.ingest(lake)

@@ -42,8 +42,6 @@ _LEDGER_OF_ALL: Final = "mirror.json"
 """What versions before had instead: one for the whole source."""
 _AGES: Final = ("mtime", "LastModified", "last_modified", "updated", "modified", "created", "ETag")
 """What drivers of fsspec call the age or the version of a file."""
-_OWN_ERRORS: Final = (("paramiko", "SSHException"), ("ftplib", "Error"))
-"""Modules of drivers, and what they raise that is neither an `OSError` nor a `ValueError`."""
 
 
 def require_list(source: str) -> None:
@@ -101,15 +99,8 @@ def _reading(what: str) -> Iterator[None]:
     """Errors in here belong to the source, and not to the lake that is written."""
     try:
         yield
-    except _errors() as error:
+    except Exception as error:
         raise LocalError("NoSource", f"{what} cannot be read: {error}") from error
-
-
-def _errors() -> tuple[type[Exception], ...]:
-    """What fsspec and its drivers raise; a driver that is not loaded raises nothing."""
-    loaded = [(sys.modules.get(module), name) for module, name in _OWN_ERRORS]
-    own = [getattr(module, name) for module, name in loaded if module is not None]
-    return ImportError, ValueError, OSError, EOFError, *own
 
 
 def _is_of_connection(error: BaseException | None) -> bool:

@@ -68,6 +68,7 @@ class Signing(NamedTuple):
 
     by: str | None = None
     comment: str | None = None
+    """Of whoever signs off: without `by` there is none."""
     key: Path | None = None
     """A private key in PEM."""
 
@@ -117,8 +118,11 @@ def pack(  # noqa: PLR0913 - because each is one choice of its caller's
     `as_of` and `policy` are the instant and the rules of judgement as for `reconcile`. On a cluster
     `out` must be a folder that the driver and the executors share.
     Raises `LocalError`: NoLake, NothingIngested, NotEmpty, NotMicroseconds, BadKey, NoCryptography,
-    and `OSError` for an `out` that cannot be written, before Spark starts; NoJava, NoEvidence.
+    `OSError` for an `out` that cannot be written and `ValueError` for a comment of nobody, before
+    Spark starts; NoJava, NoEvidence.
     """
+    if signing.comment is not None and signing.by is None:
+        raise ValueError("a comment is of whoever signs off: say by whom, too")
     signer = None if signing.key is None else seal.signer(signing.key)
     if out.exists() and any(out.iterdir()):
         raise LocalError("NotEmpty", f"{out} is not empty")

@@ -40,6 +40,15 @@ _SPAN_MAX: Final = 10**9
 """So many hours in microseconds fit in 64 bits; `nan` and `inf` are no spans, either."""
 
 
+_JUDGING: Final = ("reconcile", "report")
+_ONLY_OF: Final = {
+    **dict.fromkeys(("into", "trigger"), ("ingest",)),
+    **dict.fromkeys(("as_of", "grace", "verdict_within", "out"), _JUDGING),
+    **dict.fromkeys(("table", "table_format", "register", "database", "catalog"), _JUDGING[:1]),
+}
+"""The jobs that an option is for, where it is not for every one."""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """The jobs as a script; the result is one JSON object on stdout."""
     parser = argparse.ArgumentParser(prog="python -m onceonly.lake.jobs", description=__doc__)
@@ -70,14 +79,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--table",
         action="append",
-        dest="tables",
         help="a table that reconcile writes beside the ledger; by default every one",
     )
     parser.add_argument("--table-format", choices=list(TableFormat), default=TableFormat.PLAIN)
     parser.add_argument("--register", action="store_true", help="make views of ledger and tables")
-    parser.add_argument("--database", default=DATABASE, help="that has the views")
+    parser.add_argument("--database", help=f"that has the views, by default {DATABASE}")
     parser.add_argument("--catalog", help="of the tables, such as lake.onceonly; for iceberg")
     given = parser.parse_args(arguments)
+    for name, value in vars(given).items():
+        if value != parser.get_default(name) and given.job not in _ONLY_OF.get(name, (given.job,)):
+            parser.error(f"--{name.replace('_', '-')} is not for {given.job}")
+    if given.database is not None and not given.register:
+        parser.error("--database is of the views: give --register, too")
     try:
         with told_why():
             spark_settings.give(given.conf)
@@ -141,9 +154,9 @@ def _run(given: argparse.Namespace) -> tuple[int, dict[str, Any]]:
         as_of=given.as_of,
         policy=policy,
         out=given.out,
-        tables=given.tables,
+        tables=given.table,
         target=formats.target(given.table_format, given.catalog),
-        register=given.database if given.register else None,
+        register=given.database or DATABASE if given.register else None,
     )
     for line in found.not_ingested:
         _tell(line)

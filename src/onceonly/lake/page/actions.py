@@ -23,18 +23,6 @@ from onceonly.lake.page.findings import (
 )
 from onceonly.lake.page.markup import PROSE, Html, between, foreign, join, link, pair, tag
 from onceonly.lake.page.signs import skeleton
-from onceonly.lake.reports import (
-    availability,
-    budgets,
-    bulk_jobs,
-    clock_skew,
-    failure_notices,
-    in_doubt,
-    journal_quality,
-    late_acks,
-    sla,
-)
-from onceonly.lake.tables import channel_intervals
 from onceonly.lake.verdicts import (
     CLASSES,
     Differs,
@@ -187,7 +175,7 @@ def _classes(found: Findings) -> Iterator[ToDo]:
             gravity = ALARM if row.standing is Standing.ALARM else DOUBT
             for cause in _of(found, row.verdict):
                 yield _of_class(row, cause, gravity)
-    register = found.of(in_doubt.DEFINITION)
+    register = found.about(due.DOUBTED)
     # Those of a class above are said there.
     doubted = register.number(due.DOUBTED)
     if doubted:
@@ -266,8 +254,8 @@ def _evidence(found: Findings) -> Iterator[ToDo]:
         todo = "They differ by blanks, capitals or look-alikes only, and are different parties to "
         todo += "everybody; see whether one of them is a slip."
         yield ToDo(LOOK, what, todo, "verdicts", Command.PARTNERS.of())
-    yield from _journals(found.of(journal_quality.DEFINITION))
-    yield from _clocks(found.of(clock_skew.DEFINITION))
+    yield from _journals(found.about(due.SILENT))
+    yield from _clocks(found.about(due.APART))
 
 
 def _journals(quality: Extract) -> Iterator[ToDo]:
@@ -300,7 +288,7 @@ def _alike(found: Findings) -> list[list[Html]]:
     parties = {party for ends in pairs_of(found.judged) for party in ends if party}
     parties |= {row["party"] for row in found.judged.journals}
     # A slip of the pen has no journal, and mostly few messages: it is no pair that matters most.
-    parties |= {row["party"] for row in found.of(journal_quality.DEFINITION).rows}
+    parties |= {row["party"] for row in found.about(due.SILENT).rows}
     for party in parties:
         groups[skeleton(party)].add(party)
     return [[foreign(one) for one in sorted(some)] for some in groups.values() if len(some) > 1]
@@ -318,12 +306,12 @@ def _clocks(clocks: Extract) -> Iterator[ToDo]:
 
 
 def _notices(found: Findings) -> Iterator[ToDo]:
-    missing = found.of(failure_notices.DEFINITION).number(due.UNTOLD)
+    missing = found.about(due.UNTOLD).number(due.UNTOLD)
     if missing:
         told = f"{words.counted(missing, 'failure')} that no application was told of"
         todo = "Tell it; the promise is a verdict for each. At the sender, see what was told:"
         yield ToDo(ALARM, told, todo, "notices", Command.NOTICES_OF_FAILURE.of())
-    acks = found.of(late_acks.DEFINITION)
+    acks = found.about(due.UNCORRECTED)
     late = acks.number(due.UNCORRECTED)
     if late:
         told = f"{words.counted(late, 'late acknowledgement')} not told to the application"
@@ -333,7 +321,7 @@ def _notices(found: Findings) -> Iterator[ToDo]:
 
 
 def _channels(found: Findings) -> Iterator[ToDo]:
-    channels = found.of(channel_intervals.DEFINITION)
+    channels = found.about(due.SUSPENDED)
     forgot = "Restore what the store forgot, then resume."
     waits = "Settle what is in doubt, then resume the pair."
     for closed, state, todo, command in (
@@ -347,7 +335,7 @@ def _channels(found: Findings) -> Iterator[ToDo]:
 
 
 def _partners(found: Findings) -> Iterator[ToDo]:
-    partners = found.of(availability.DEFINITION)
+    partners = found.about(due.DOWN)
     down = partners.number(due.DOWN)
     if down:
         rows = due.DOWN.of(partners.rows)
@@ -359,12 +347,12 @@ def _partners(found: Findings) -> Iterator[ToDo]:
 
 
 def _terms(found: Findings) -> Iterator[ToDo]:
-    missed = found.of(sla.DEFINITION).number(due.MISSED)
+    missed = found.about(due.MISSED).number(due.MISSED)
     if missed:
         told = f"{words.counted(missed, 'target')} missed"
         todo = "The scorecard has the worst first; better times may help."
         yield ToDo(LOOK, told, todo, "scorecard", Command.ADVISE.of())
-    at_risk = found.of(budgets.DEFINITION).number(due.AT_RISK)
+    at_risk = found.about(due.AT_RISK).number(due.AT_RISK)
     if at_risk:
         told = f"{words.counted(at_risk, 'agreement')} whose retries outlive their messages"
         todo = "Fewer retries, shorter intervals, or a longer TimeToLive."
@@ -372,7 +360,7 @@ def _terms(found: Findings) -> Iterator[ToDo]:
 
 
 def _jobs(found: Findings) -> Iterator[ToDo]:
-    jobs = found.of(bulk_jobs.DEFINITION)
+    jobs = found.about(due.REFUSED)
     rejected = jobs.number(due.REFUSED)
     if rejected:
         told = f"{words.counted(rejected, 'row')} of bulk jobs refused"

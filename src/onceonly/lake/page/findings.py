@@ -175,6 +175,10 @@ class Findings:
         """The report's rows per pair; none where it was not asked for."""
         return self.per_pair.get(definition.name, Extract())
 
+    def about(self, due: Due) -> Extract:
+        """The rows of the report in which it is due."""
+        return self.per_pair.get(due.report, Extract())
+
     def whole(self, definition: Definition) -> Extract:
         """The report's rows with all pairs taken as one."""
         return self.overall.get(definition.name, Extract())

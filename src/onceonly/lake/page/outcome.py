@@ -8,7 +8,7 @@ from onceonly.lake.page import due, words
 from onceonly.lake.page.cards.verdicts import ORDER, pairs_of, unproven_of
 from onceonly.lake.page.findings import PAIRS_LISTED, Findings, Judged
 from onceonly.lake.page.markup import Html, between, foreign, join, link, tag
-from onceonly.lake.reports import journal_quality, profiles
+from onceonly.lake.reports import profiles
 from onceonly.lake.verdicts import CLASSES, Standing, Verdict
 
 PARTIES_NAMED: Final = 3
@@ -69,7 +69,7 @@ def _broken_sentence(found: Findings) -> Sentence:
         why += f" {unproven[0].upper()}{unproven[1:]}."
     if not judged.is_whole:
         why += f" {hole} Mend that first: what differs may follow from it."
-    behind = found.of(journal_quality.DEFINITION).number(due.LACKED)
+    behind = found.about(due.LACKED).number(due.LACKED)
     if behind:
         why += f" {words.count(behind)} are after the end of a journal: ingest its rest first."
     return Sentence(Conclusion.BROKEN, "✗", "There are differences.", why)
