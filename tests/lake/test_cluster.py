@@ -177,6 +177,11 @@ def without_chance(said: str) -> str:
     return re.sub(r"\b[0-9a-f]{16}\b|\b\d{8}-\d{6}-[0-9a-f]{8}\b", "fresh", said)
 
 
+def ends(said: str) -> list[str]:
+    """How each job ended."""
+    return re.findall(r"^\w+ ended with .*$", said, re.MULTILINE)
+
+
 def named(page: Path) -> set[str]:
     """Every message that a page names."""
     return set(re.findall(r"[\w-]+@example", page.read_text()))
@@ -219,6 +224,7 @@ def test_every_job_on_a_cluster_finds_the_same(
         far.kill()
     near = drive_here(world.steps(here, "local[2]"), monkeypatch)
     said = (tmp_path / "far" / "said").read_text()
+    assert ends(said) == ends(near), far.last_words
     [found] = [json.loads(line) for line in said.splitlines() if line.startswith('{"verdicts"')]
     assert found["verdicts"] == world.expected
     said = said.replace(str(there), str(here))

@@ -249,12 +249,20 @@ class Shelf:
         return [f"{self.root}/{name}" for name in manifest.products.get(product, ())]
 
 
+def require_opened(url: str) -> None:
+    """Raises `LocalError` (NoLake) where no file system is known for the path or URL."""
+    try:
+        storage.opened(url)
+    except (ValueError, ImportError) as error:
+        raise LocalError("NoLake", f"{url} cannot be opened: {error}") from error
+
+
 def require_lake(lake: str) -> None:
     """Raises `LocalError` (NoLake) where the directory does not exist, or nobody can open it.
 
     A missing mount must not look like a lake in which nothing is.
     """
-    storage.require_opened(lake)
+    require_opened(lake)
     if not storage.is_folder(lake):
         raise LocalError("NoLake", f"there is no lake directory {lake}")
 

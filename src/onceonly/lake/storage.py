@@ -18,8 +18,6 @@ from uuid import uuid4
 
 from pyarrow import ArrowInvalid, fs
 
-from onceonly.message.errors import LocalError
-
 _CONDITIONAL: Final = frozenset({"s3", "gs", "gcs", "abfs", "abfss"})
 """Schemes of object stores that can put a file only where there is none, or a known one."""
 _ATOMIC_PUTS: Final = frozenset({"s3", "gcs", "abfs"})
@@ -60,14 +58,6 @@ def opened(url: str) -> tuple[Any, str]:
 
         other, path = fsspec.core.url_to_fs(url)
         return fs.PyFileSystem(fs.FSSpecHandler(other)), path
-
-
-def require_opened(url: str) -> None:
-    """Raises `LocalError` (NoLake) where `opened` knows no way to the path or URL."""
-    try:
-        opened(url)
-    except (ValueError, ImportError) as error:
-        raise LocalError("NoLake", f"{url} cannot be opened: {error}") from error
 
 
 def _arrows_own(url: str) -> tuple[Any, str]:

@@ -17,10 +17,14 @@ import pyarrow.parquet as pq
 import pytest
 from fsspec.spec import AbstractFileSystem
 from journals import BUYER, chained, healthy, upgraded
+from pyspark import cloudpickle
 
 from onceonly.journal.record import CHAIN_START, SCHEMA_VERSION, chain, younger_than
 from onceonly.journal.segment import to_records, to_table
-from onceonly.lake.ingest import segments
+from onceonly.lake.ingest import (
+    batch,  # noqa: F401 - because it says what is sent by value
+    segments,
+)
 from onceonly.lake.ingest.segments import Look, look
 from onceonly.message.word import changed
 
@@ -47,6 +51,32 @@ def with_value(name: str, row: int, value: object) -> pa.Table:
     values = TABLE.column(name).to_pylist()
     values[row] = value
     return with_column(name, pa.array(values, TABLE.schema.field(name).type))
+
+
+OF_A_WORKER = """
+import pickle, sys
+sys.modules["onceonly"] = None
+look_at_all, asked = pickle.load(sys.stdin.buffer)
+[found] = [row for one in look_at_all([asked]) for row in one.to_pylist()]
+print(found["party"], found["first_seq"], found["last_seq"], found["fault"])
+"""
+"""A Python in which this package cannot be imported, wherever it is installed."""
+
+
+def test_a_worker_without_this_package_can_look(tmp_path: Path):
+    """Executors of a cluster have Arrow, and get what they run by value: all of it."""
+    path = tmp_path / NAME
+    pq.write_table(TABLE, path)
+    looks = segments.to_table([Look(NAME)])
+    [asked] = looks.append_column("url", pa.array([str(path)])).to_batches()
+    said = subprocess.run(
+        [sys.executable, "-c", OF_A_WORKER],
+        input=cloudpickle.dumps((segments.look_at_all, asked)),
+        capture_output=True,
+        timeout=120,
+        check=False,
+    )
+    assert said.stdout.decode().split() == [BUYER, "1", str(len(ROWS)), "None"], said.stderr
 
 
 def test_a_whole_segment_is_told_by_its_ends(tmp_path: Path):

@@ -220,7 +220,7 @@ def summary(lakes: Sequence[str]) -> IngestSummary:
 
 def _lake_of(source: str, into: str | None) -> str:
     if into is not None:
-        storage.require_opened(into)
+        manifest.require_opened(into)
         return storage.lake_url(into)
     if not storage.is_arrows_own(source):
         raise LocalError("NoLake", f"{source} needs a lake to be ingested into (--into)")
