@@ -375,7 +375,8 @@ def reconcile(  # noqa: PLR0913 - because each is one of the command's options
             report_to=report_to,
         )
     )
-    _say_what_is_wanting(found, lakes)
+    for line in found.cautions:
+        say(line)
     if output == "json":
         print_json(
             {
@@ -406,17 +407,6 @@ def reconcile(  # noqa: PLR0913 - because each is one of the command's options
         if found.tables:
             say(f"tables beside it: {', '.join(sorted(found.tables))}")
     sys.exit(Exit.OK if found.holds else Exit.DIFFERENCES)
-
-
-def _say_what_is_wanting(found: Any, lakes: tuple[str, ...]) -> None:
-    """What to know before anything is read from the verdicts."""
-    for line in found.not_ingested:
-        say(line)
-    if not any(found.verdicts.values()):
-        # A wrong folder, or one that is not mounted, would look like messages that all arrived.
-        say(f"no message in {', '.join(lakes)}: nothing is judged, and so nothing is proven")
-    if not found.is_whole:
-        say("the evidence is not whole (E3): mend that first, what differs may follow from it")
 
 
 def _are_given(*names: str) -> bool:

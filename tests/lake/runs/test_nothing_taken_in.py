@@ -71,3 +71,14 @@ def test_a_judgement_goes_on_without_a_party_that_has_nothing(lake: str, tmp_pat
     assert set(jobs.compact(lake, keep_s=0).batches.values()) == {0, 1}
     with pytest.raises(LocalError, match="no row of"):
         jobs.distrust(lake, f"journal/{REFUSED}/segment-x.parquet", reason="nobody knows it")
+
+
+def test_the_jobs_of_a_schedule_are_told_that_nothing_is_judged(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    """An ingest that failed leaves such a lake, and no difference in it looks like success."""
+    (tmp_path / INGESTED_FOLDER / ASKED).mkdir(parents=True)
+    jobs.main(["reconcile", "--lake", str(tmp_path), "--out", str(tmp_path / "ledger")])
+    said = capsys.readouterr()
+    assert f"no message in {tmp_path}: nothing is judged, and so nothing is proven" in said.err
+    assert '"MATCHED": 0' in said.out

@@ -1,6 +1,6 @@
 """`reconcile`: a verdict on every message, the delivery ledger, and the tables of the catalogue."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -39,8 +39,8 @@ class ReconcileSummary:
     """Where the delivery ledger is: one row per message, with its verdict."""
     tables: Mapping[str, str] = field(default_factory=dict)
     """Where each table is that was written beside it, by name."""
-    not_ingested: Sequence[str] = ()
-    """What is published in the lakes and was not ingested yet, for people."""
+    cautions: Sequence[str] = ()
+    """What to know before anything is read from the verdicts, a line each, for people."""
     run: str | None = None
     """Id of the run that published ledger and tables; None where the ledger went elsewhere, alone,
     and the lake's tables are as they were."""
@@ -158,7 +158,8 @@ def reconcile(  # noqa: PLR0913 - because each is one choice of its caller's
         else:
             ledger = write_tables(told, [LEDGER], home, target)
         judged = judge(case)
-        summary = ReconcileSummary(judged, str(apart), {}, pending)
+        cautions = [*pending, *_cautions(lakes, judged)]
+        summary = ReconcileSummary(judged, str(apart), {}, cautions)
         run: LakeRun | None = None
         if not is_alone:
             told, others, partials = _write_others(told, judged, wanted, known(case, lakes), target)
@@ -170,12 +171,21 @@ def reconcile(  # noqa: PLR0913 - because each is one choice of its caller's
                 found = apart
             if register is not None:
                 registration.register(spark, home, database=register, run_id=run.id)
-            summary = ReconcileSummary(judged, found, places, pending, run.id)
+            summary = ReconcileSummary(judged, found, places, cautions, run.id)
         if report_to is not None:
             case = case._replace(partials=told.partials)
             write_report(find(case, judged, partial(_of_run, spark, run)), report_to)
         case.judged.unpersist()
         return summary
+
+
+def _cautions(lakes: Sequence[str], judged: Judged) -> Iterator[str]:
+    if not any(judged.verdicts.values()):
+        # A wrong folder, or one that is not mounted, would look like messages that all arrived; so
+        # would an ingest that failed.
+        yield f"no message in {', '.join(lakes)}: nothing is judged, and so nothing is proven"
+    if not judged.is_whole:
+        yield "the evidence is not whole (E3): mend that first, what differs may follow from it"
 
 
 def _write_others(

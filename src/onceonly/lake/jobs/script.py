@@ -158,7 +158,7 @@ def _run(given: argparse.Namespace) -> tuple[int, dict[str, Any]]:
         target=formats.target(given.table_format, given.catalog),
         register=given.database or DATABASE if given.register else None,
     )
-    for line in found.not_ingested:
+    for line in found.cautions:
         _tell(line)
     return (
         0 if found.holds else _DIFFERENCES_FOUND,
