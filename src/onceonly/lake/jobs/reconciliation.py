@@ -148,7 +148,7 @@ def reconcile(  # noqa: PLR0913 - because each is one choice of its caller's
             registration.require_ours(spark, register)
         versions.require(spark, target)
         case = open_case(spark, lakes, as_of, rules, former)._replace(terms=terms, sla=sla)
-        pending, home = prerequisites.not_ingested(lakes), storage.lake_url(lakes[0])
+        home = storage.lake_url(lakes[0])
         told = case.evidence()
         if is_alone:
             ledger = []
@@ -158,8 +158,7 @@ def reconcile(  # noqa: PLR0913 - because each is one choice of its caller's
         else:
             ledger = write_tables(told, [LEDGER], home, target)
         judged = judge(case)
-        cautions = [*pending, *_cautions(lakes, judged)]
-        summary = ReconcileSummary(judged, str(apart), {}, cautions)
+        summary = ReconcileSummary(judged, str(apart), {}, [*_cautions(lakes, judged)])
         run: LakeRun | None = None
         if not is_alone:
             told, others, partials = _write_others(told, judged, wanted, known(case, lakes), target)
@@ -171,7 +170,7 @@ def reconcile(  # noqa: PLR0913 - because each is one choice of its caller's
                 found = apart
             if register is not None:
                 registration.register(spark, home, database=register, run_id=run.id)
-            summary = ReconcileSummary(judged, found, places, cautions, run.id)
+            summary = ReconcileSummary(judged, found, places, summary.cautions, run.id)
         if report_to is not None:
             case = case._replace(partials=told.partials)
             write_report(find(case, judged, partial(_of_run, spark, run)), report_to)
@@ -180,6 +179,7 @@ def reconcile(  # noqa: PLR0913 - because each is one choice of its caller's
 
 
 def _cautions(lakes: Sequence[str], judged: Judged) -> Iterator[str]:
+    yield from prerequisites.not_ingested(lakes)
     if not any(judged.verdicts.values()):
         # A wrong folder, or one that is not mounted, would look like messages that all arrived; so
         # would an ingest that failed.
