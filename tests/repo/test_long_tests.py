@@ -1,6 +1,7 @@
 """A merge asks for a quarter of the long tests; no test is left out for ever."""
 
 import importlib.util
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -26,6 +27,17 @@ def test_only_long_tests_are_left_out(root: Path):
     short, _ = _listed(root, "-m", "not long")
     assert left_out
     assert short < listed
+
+
+def test_what_pages_call_tested_with_every_commit_is_never_left_out(
+    root: Path, pages: dict[str, str]
+):
+    """A file of tests that such a line names has no long ones."""
+    lines = [line for page in pages.values() for line in page.splitlines()]
+    claims = [line for line in lines if "every commit" in line]
+    named = {name for line in claims for name in re.findall(r"tests/[\w/]+\.py", line)}
+    assert "tests/lake/ingest/test_segments.py" in named
+    assert [name for name in sorted(named) if "mark.long" in (root / name).read_text()] == []
 
 
 def _listed(root: Path, *chosen: str) -> tuple[set[str], bool]:
