@@ -67,18 +67,30 @@ def wanted(values: list[int | None], shares: Sequence[int]) -> list[int | None]:
     return [ordered[rank - 1] for rank in ranks]
 
 
+@pytest.mark.parametrize("are_few", [True, False])
 @pytest.mark.parametrize("parts", [1, 3, 8])
 def test_quantiles_are_the_same_in_every_cut_of_the_rows(
-    spark: SparkSession, told: dict[str | None, list[int | None]], parts: int
+    spark: SparkSession, told: dict[str | None, list[int | None]], parts: int, are_few: bool
 ) -> None:
-    ranked = quantiles.ranked(rows(spark, told, parts), "value", "group")
-    curve = quantiles.curve("value").alias("curve")
-    found = ranked.groupBy("group").agg(*quantiles.quantiles("value", NAMED), curve).collect()
-    assert {row["group"]: list(row)[1:-1] for row in found} == {
-        group: wanted(values, SHARES) for group, values in told.items()
-    }
+    found = quantiles.summed(
+        rows(spark, told, parts),
+        ["group"],
+        [F.count("*").alias("rows")],
+        quantiles.Wanted("value", NAMED, "curve"),
+        quantiles.Wanted("value", {"median": 500}),
+        are_few=are_few,
+    ).collect()
     curves = {group: wanted(values, range(0, 1_001, 10)) for group, values in told.items()}
-    assert {row["group"]: row["curve"] for row in found} == {**curves, "none": None}
+    assert {row["group"]: row.asDict() for row in found} == {
+        group: {
+            "group": group,
+            "rows": len(values),
+            **dict(zip(NAMED, wanted(values, SHARES), strict=True)),
+            "curve": None if group == "none" else curves[group],
+            "median": wanted(values, [500])[0],
+        }
+        for group, values in told.items()
+    }
 
 
 def test_a_mean_is_the_same_in_every_cut_of_the_rows(spark: SparkSession) -> None:

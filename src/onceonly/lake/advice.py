@@ -58,7 +58,7 @@ from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's wo
 from onceonly.lake import marks
 from onceonly.lake.expressions import US_PER_S, is_event, is_inbound, is_outbound, is_passing
 from onceonly.lake.marks import ever
-from onceonly.lake.quantiles import quantiles, ranked
+from onceonly.lake.quantiles import Wanted, summed
 from onceonly.message.event import Event
 
 AGREEMENT: Final = ("agreement_id", "from_party", "to_party")
@@ -187,8 +187,7 @@ def measured(messages: DataFrame) -> DataFrame:
     `false_share` is null without the receiver's journal.
     """
     facts = messages.select(*AGREEMENT, "message_id", *_facts())
-    timed = ranked(ranked(facts, "recovery_us", *AGREEMENT), "queued_us", *AGREEMENT)
-    totals = timed.groupBy(*AGREEMENT).agg(
+    sums = [
         F.count("*").alias("messages"),
         F.sum("transmissions").alias("transmissions"),
         (F.sum("answers") / F.sum("transmissions")).alias("answered_all"),
@@ -206,10 +205,15 @@ def measured(messages: DataFrame) -> DataFrame:
         F.when(F.sum("copies") > F.lit(0), F.sum("false_verdict") / F.count("false_verdict")).alias(
             "false_share"
         ),
-        *quantiles("recovery_us", {"recovery_us": RECOVERED}),
-        *quantiles("queued_us", {"queued_us": QUEUED}),
         F.max("repeat_us").alias("repeat_us"),
         F.max("round_trip_us").alias("round_trip_max_us"),
+    ]
+    totals = summed(
+        facts,
+        AGREEMENT,
+        sums,
+        Wanted("recovery_us", {"recovery_us": RECOVERED}),
+        Wanted("queued_us", {"queued_us": QUEUED}),
     )
     known = totals.join(_distribution(facts), list(AGREEMENT), "left")
     answered = F.col("answered_all")

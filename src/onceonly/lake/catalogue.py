@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame
 from onceonly.lake import invariants, stretches
 from onceonly.lake.expressions import US_PER_S
 from onceonly.lake.gold.days import BY_DAY, KeptDays
+from onceonly.lake.quantiles import LISTED_MAX
 from onceonly.lake.reports import (
     availability,
     backlog,
@@ -118,6 +119,11 @@ class Evidence(NamedTuple):
         """All rows of a partial."""
         known = self.partials.get(of.name)
         return of.make(self) if known is None else known
+
+    @property
+    def are_few(self) -> bool:
+        """Whether a value of each message has room in a list."""
+        return self.kept is not None and self.kept.number <= LISTED_MAX
 
     @property
     def timeout_us(self) -> int | None:
@@ -269,7 +275,9 @@ TABLES: Final = (
     CatalogueEntry(promise.DEFINITION, lambda e: promise.table(e.judged, width_us=e.width_us)),
     CatalogueEntry(
         turnaround.DEFINITION,
-        lambda e: turnaround.table(e.judged, as_of=e.as_of, timeout_us=e.timeout_us),
+        lambda e: turnaround.table(
+            e.judged, as_of=e.as_of, timeout_us=e.timeout_us, are_few=e.are_few
+        ),
         by_instant=True,
     ),
     CatalogueEntry(
@@ -279,7 +287,7 @@ TABLES: Final = (
     CatalogueEntry(turnaround_heat.DEFINITION, lambda e: turnaround_heat.table(e.judged)),
     CatalogueEntry(
         sla.DEFINITION,
-        lambda e: sla.table(e.judged, as_of=e.as_of, target=e.target),
+        lambda e: sla.table(e.judged, as_of=e.as_of, target=e.target, are_few=e.are_few),
         by_instant=True,
     ),
     CatalogueEntry(retries.DEFINITION, lambda e: retries.table(e.judged)),
@@ -326,7 +334,9 @@ TABLES: Final = (
     ),
     CatalogueEntry(
         hop_waterfall.DEFINITION,
-        lambda e: hop_waterfall.table(e.partial(WAYS), as_of=e.as_of, grace_us=e.policy.grace_us),
+        lambda e: hop_waterfall.table(
+            e.partial(WAYS), as_of=e.as_of, grace_us=e.policy.grace_us, are_few=e.are_few
+        ),
         partials=(WAYS,),
         by_instant=True,
     ),

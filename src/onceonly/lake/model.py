@@ -37,7 +37,7 @@ from onceonly.lake.expressions import (
     subject,
 )
 from onceonly.lake.marks import RECEIVER_EVENTS, SENDER_EVENTS
-from onceonly.lake.quantiles import quantiles, ranked
+from onceonly.lake.quantiles import Wanted, summed
 from onceonly.lake.schemas import KEY
 from onceonly.lake.verdicts import is_promised, stands_settled
 from onceonly.message.errors import Severity
@@ -535,10 +535,10 @@ def stats(judged: DataFrame, *, width_us: int) -> DataFrame:
         {"bin_at": bin_start(F.col("first_sent_at"), width_us), "took_us": took}
     )
     by = ("bin_at", "from_party", "to_party")
-    return (
-        ranked(bins, "took_us", *by)
-        .groupBy(*by)
-        .agg(
+    return summed(
+        bins,
+        by,
+        [
             F.sum(one_if(is_owed)).alias("sent"),
             F.sum(one_if(is_owed & acked.isNotNull())).alias("acknowledged"),
             F.sum(one_if(is_owed & (F.col("hand_overs") > 0))).alias("handed_over"),
@@ -551,8 +551,9 @@ def stats(judged: DataFrame, *, width_us: int) -> DataFrame:
             ),
             F.sum(F.when(is_owed, F.col("sent_bytes")).otherwise(F.lit(0))).alias("sent_bytes"),
             F.count("took_us").alias("timed"),
-            *quantiles("took_us", _QUANTILES),
-        )
+        ],
+        Wanted("took_us", _QUANTILES),
+        are_few=True,
     )
 
 

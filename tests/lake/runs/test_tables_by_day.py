@@ -83,7 +83,7 @@ def tell_odd_things(there: Exchange, passage: Passage) -> None:
 
 def test_tables_are_written_one_by_one_where_many_messages_are_astray(tmp_path: Path):
     """Each sends them to every task: two of them are more than a small heap has room for."""
-    kept = gold.KeptDays({}, {}, {}, [], [str(tmp_path)], {})
+    kept = gold.KeptDays({}, {}, {}, [], [str(tmp_path)], {}, 0)
     entries = tmp_path / "part-0.parquet"
     entries.write_bytes(bytes(1 << 20))
     assert keeping.at_once(kept) == keeping.at_once(None) == 2

@@ -92,6 +92,8 @@ class KeptDays(NamedTuple):
     """Of the entries of the index of which some row is of another day."""
     stretches: Mapping[str, Sequence[Stretches]]
     """By the party of the rows: its journal in stretches, which have nothing to do with days."""
+    number: int
+    """How many lives there are."""
 
 
 class Included(NamedTuple):

@@ -138,6 +138,7 @@ def refresh(asked: Refresh) -> KeptDays:
         _paths(asked, known.index),
         _paths(asked, known.astray),
         known.stretches,
+        sum(day.lives for day in known.days.values()),
     )
 
 

@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.lake.expressions import bin_start
-from onceonly.lake.quantiles import quantiles, ranked
+from onceonly.lake.quantiles import Wanted, summed
 from onceonly.lake.reports.columns import acknowledged
 from onceonly.lake.reports.reconciliation import PAIR
 from onceonly.lake.tables.definition import (
@@ -82,16 +82,19 @@ def table(judged: DataFrame, *, width_us: int, accuracy_us: int) -> DataFrame:
             "middle": F.floor((after + until) / 2),
         }
     )
-    return (
-        ranked(bounds, "middle", "bin", *PAIR)
-        .groupBy("bin", *PAIR)
-        .agg(
+    totals = summed(
+        bounds,
+        ("bin", *PAIR),
+        [
             F.count("*").alias("messages"),
             F.max("lower").alias("lower_us"),
             F.min("upper").alias("upper_us"),
-            *quantiles("middle", {"median_us": 500}),
-        )
-        .withColumn("skew_us", F.floor((F.col("lower_us") + F.col("upper_us")) / 2))
+        ],
+        Wanted("middle", {"median_us": 500}),
+        are_few=True,
+    )
+    return (
+        totals.withColumn("skew_us", F.floor((F.col("lower_us") + F.col("upper_us")) / 2))
         .withColumns(
             {
                 "bin_at": F.timestamp_micros("bin"),

@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.lake.expressions import is_true
-from onceonly.lake.quantiles import quantiles, ranked
+from onceonly.lake.quantiles import Wanted, summed
 from onceonly.lake.reports.columns import is_there, utc_day
 from onceonly.lake.reports.reconciliation import PAIR
 from onceonly.lake.tables.definition import (
@@ -89,16 +89,17 @@ def table(judged: DataFrame) -> DataFrame:
         {"day": utc_day(F.col("stored_at")), "delay_us": F.when(delay >= 0, delay)}
     )
     by = ("day", *PAIR)
-    totals = (
-        ranked(stored, "delay_us", *by)
-        .groupBy(*by)
-        .agg(
+    totals = summed(
+        stored,
+        by,
+        [
             F.count("*").alias("stored"),
             F.sum("repeats").alias("repeats"),
             (F.sum("repeats") * 1000 / F.count("*")).alias("per_thousand"),
             *[F.sum(name).alias(name) for name in CAUSES.values()],
             F.sum("collisions").alias("collisions"),
-            *quantiles("delay_us", {"first_p50_us": 500, "first_p95_us": 950}),
-        )
+        ],
+        Wanted("delay_us", {"first_p50_us": 500, "first_p95_us": 950}),
+        are_few=True,
     )
     return totals.select(*DEFINITION.names)

@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.lake.expressions import any_of, one_if
-from onceonly.lake.quantiles import quantiles, ranked
+from onceonly.lake.quantiles import Wanted, summed
 from onceonly.lake.reports.columns import is_there, utc_day
 from onceonly.lake.reports.reconciliation import PAIR
 from onceonly.lake.tables.definition import (
@@ -53,18 +53,19 @@ def table(judged: DataFrame) -> DataFrame:
     told = judged.where(is_there("submitted_at") & (is_failure | any_of(*notices))).withColumns(
         {"day": utc_day(F.col("submitted_at")), "took_us": F.when(took >= F.lit(0), took)}
     )
-    return (
-        ranked(told, "took_us", "day", *PAIR)
-        .groupBy("day", *PAIR)
-        .agg(
+    totals = summed(
+        told,
+        ("day", *PAIR),
+        [
             F.sum(one_if(is_failure)).alias("failures"),
             F.sum(one_if(is_failure & is_there("notified_at"))).alias("told"),
             F.sum(one_if(is_promised() & is_final & ~is_there("notified_at"))).alias("missing"),
             F.sum("notices_error").alias("notices_error"),
             F.sum("notices_warning").alias("notices_warning"),
             F.sum("notices_late").alias("notices_late"),
-            *quantiles("took_us", {"p50_us": 500, "p95_us": 950}),
             F.max("took_us").alias("worst_us"),
-        )
-        .select(*DEFINITION.names)
+        ],
+        Wanted("took_us", {"p50_us": 500, "p95_us": 950}),
+        are_few=True,
     )
+    return totals.select(*DEFINITION.names)

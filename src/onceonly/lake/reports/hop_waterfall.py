@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.lake.expressions import is_overdue, is_true, one_if
-from onceonly.lake.quantiles import mean, quantiles, ranked
+from onceonly.lake.quantiles import Wanted, mean, summed
 from onceonly.lake.reports.columns import acknowledged
 from onceonly.lake.reports.reconciliation import PAIR
 from onceonly.lake.schemas import KEY
@@ -78,10 +78,10 @@ def ways(judged: DataFrame, journal: DataFrame, *also: str) -> DataFrame:
     )
 
 
-def table(ways: DataFrame, *, as_of: int, grace_us: int) -> DataFrame:
+def table(ways: DataFrame, *, as_of: int, grace_us: int, are_few: bool = False) -> DataFrame:
     """The stages of all `ways`; what entered one within `grace_us` of `as_of` is not lost yet.
 
-    Both are in microseconds, `as_of` UTC.
+    Both are in microseconds, `as_of` UTC. Whether the messages `are_few`: `quantiles.summed`.
     """
     is_lost = F.col("is_owed") & ~F.col("is_left")
     is_lost &= is_overdue(F.col("entered_at"), grace_us, as_of)
@@ -90,16 +90,17 @@ def table(ways: DataFrame, *, as_of: int, grace_us: int) -> DataFrame:
     entered = entered.withColumn("is_lost", is_true(is_lost))
     # The number first: where it differs, no text is compared.
     by = ("step", *PAIR, "stage", "place", "hop")
-    totals = (
-        ranked(entered, "took_us", *by)
-        .groupBy(*by)
-        .agg(
+    totals = summed(
+        entered,
+        by,
+        [
             F.count("*").alias("entered"),
             F.sum(one_if(F.col("is_left"))).alias("left"),
             F.sum(one_if(F.col("is_lost"))).alias("lost"),
-            *quantiles("took_us", {"p50_us": 500, "p95_us": 950}),
             mean(F.col("took_us")).alias("mean_us"),
-        )
+        ],
+        Wanted("took_us", {"p50_us": 500, "p95_us": 950}),
+        are_few=are_few,
     )
     return totals.select(*DEFINITION.names)
 

@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.lake.expressions import US_PER_S, one_if
-from onceonly.lake.quantiles import mean, quantiles, ranked
+from onceonly.lake.quantiles import Wanted, mean, summed
 from onceonly.lake.reports.columns import (
     acknowledged,
     is_final,
@@ -71,8 +71,8 @@ class SlaTarget(NamedTuple):
     """How many of the messages have to keep it."""
 
 
-def table(judged: DataFrame, *, as_of: int, target: SlaTarget) -> DataFrame:
-    """The scorecard at `as_of` (µs UTC)."""
+def table(judged: DataFrame, *, as_of: int, target: SlaTarget, are_few: bool = False) -> DataFrame:
+    """The scorecard at `as_of` (µs UTC). Whether messages `are_few`: as in `quantiles.summed`."""
     took = acknowledged() - F.col("submitted_at")
     due = F.col("submitted_at") + F.lit(target.within_us)
     # What an intermediary acknowledged and could not deliver afterwards has met nothing.
@@ -91,10 +91,10 @@ def table(judged: DataFrame, *, as_of: int, target: SlaTarget) -> DataFrame:
     timed = rows.withColumns({"month": months, "took_us": F.when(took >= 0, took), **fates})
     met, missed, pending, excused = (F.sum(one_if(F.col(name))) for name in fates)
     by = ("month", *PAIR, "agreement_id")
-    totals = (
-        ranked(timed, "took_us", *by)
-        .groupBy(*by)
-        .agg(
+    totals = summed(
+        timed,
+        by,
+        [
             F.count("*").alias("messages"),
             F.lit(target.within_us).cast("bigint").alias("target_us"),
             F.lit(target.share).alias("target_share"),
@@ -104,9 +104,10 @@ def table(judged: DataFrame, *, as_of: int, target: SlaTarget) -> DataFrame:
             excused.alias("excused"),
             of(met, met + missed).alias("met_share"),
             mean(F.col("took_us")).alias("mean_us"),
-            *quantiles("took_us", {"p95_us": 950}),
             F.max("took_us").alias("worst_us"),
-        )
+        ],
+        Wanted("took_us", {"p95_us": 950}),
+        are_few=are_few,
     )
     kept = totals.withColumn("is_kept", F.col("met_share") >= F.col("target_share"))
     return kept.select(*DEFINITION.names)

@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.lake.expressions import never, one_if
-from onceonly.lake.quantiles import curve, quantiles, ranked
+from onceonly.lake.quantiles import Wanted, summed
 from onceonly.lake.reports.columns import (
     acknowledged,
     is_acknowledged,
@@ -70,8 +70,13 @@ DEFINITION: Final = Definition(
 _QUANTILES: Final = {"p50_us": 500, "p90_us": 900, "p95_us": 950, "p99_us": 990}
 
 
-def table(judged: DataFrame, *, as_of: int, timeout_us: int | None = None) -> DataFrame:
-    """The quantiles per pair at `as_of` (µs UTC), and the share over `timeout_us` where given."""
+def table(
+    judged: DataFrame, *, as_of: int, timeout_us: int | None = None, are_few: bool = False
+) -> DataFrame:
+    """The quantiles per pair at `as_of` (µs UTC), and the share over `timeout_us` where given.
+
+    Whether the messages `are_few` is as in `quantiles.summed`.
+    """
     since_last = F.col("acked_us") - F.col("last_sent_at")
     sent = (
         judged.where(is_promised() & is_there("first_sent_at"))
@@ -80,25 +85,24 @@ def table(judged: DataFrame, *, as_of: int, timeout_us: int | None = None) -> Da
     )
     late, decided = _over(as_of, timeout_us)
     told = {"is_acknowledged": is_acknowledged(), "is_late": late, "is_decided": decided}
-    timed = ranked(sent.withColumns(told), "took_us", *PAIR)
-    timed = ranked(timed, "since_last_us", *PAIR)
-    return (
-        timed.groupBy(*PAIR)
-        .agg(
+    totals = summed(
+        sent.withColumns(told),
+        PAIR,
+        [
             F.count("*").alias("messages"),
             F.sum(one_if(F.col("is_acknowledged"))).alias("acknowledged"),
             F.sum(one_if(F.col("is_acknowledged") & ~is_there("took_us"))).alias("untimed"),
-            *quantiles("took_us", _QUANTILES),
             F.max("took_us").alias("worst_us"),
-            *quantiles("since_last_us", {"last_p50_us": 500, "last_p95_us": 950}),
             F.lit(timeout_us).cast("bigint").alias("timeout_us"),
             of(F.sum(one_if(F.col("is_late"))), F.sum(one_if(F.col("is_decided")))).alias(
                 "over_timeout_share"
             ),
-            curve("took_us").alias("curve_us"),
-        )
-        .select(*DEFINITION.names)
+        ],
+        Wanted("took_us", _QUANTILES, "curve_us"),
+        Wanted("since_last_us", {"last_p50_us": 500, "last_p95_us": 950}),
+        are_few=are_few,
     )
+    return totals.select(*DEFINITION.names)
 
 
 def _over(as_of: int, timeout_us: int | None) -> tuple[Column, Column]:

@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.lake.expressions import bin_start, one_if
-from onceonly.lake.quantiles import quantiles, ranked
+from onceonly.lake.quantiles import Wanted, summed
 from onceonly.lake.reports.columns import is_there
 from onceonly.lake.reports.reconciliation import PAIR
 from onceonly.lake.tables.definition import (
@@ -48,15 +48,16 @@ def table(judged: DataFrame, *, width_us: int) -> DataFrame:
         .where(is_there("at"))
         .withColumn("bin_at", F.timestamp_micros(bin_start(F.col("at"), width_us)))
     )
-    by = ("bin_at", *PAIR, "service", "action")
-    return (
-        ranked(exchanged, "size_bytes", *by)
-        .groupBy(*by)
-        .agg(
+    totals = summed(
+        exchanged,
+        ("bin_at", *PAIR, "service", "action"),
+        [
             F.count("*").alias("messages"),
             F.sum(one_if(is_stored)).alias("received_only"),
             F.sum(F.coalesce("size_bytes", F.lit(0))).alias("payload_bytes"),
-            *quantiles("size_bytes", {"p50_bytes": 500, "p95_bytes": 950}),
             F.max("size_bytes").alias("largest_bytes"),
-        )
+        ],
+        Wanted("size_bytes", {"p50_bytes": 500, "p95_bytes": 950}),
+        are_few=True,
     )
+    return totals.select(*DEFINITION.names)
