@@ -49,6 +49,9 @@ SETTINGS: Final = {
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.python.sql.dataFrameDebugging.enabled": "false",
+    # What is kept would be cut as the shuffle before it was, into a thousand parts of a large
+    # journal, and everything that is made of it would start a task for each.
+    "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning": "true",
     # A small map before the large one pays where groups are few; here every message is a group,
     # and the small map hashes its three strings byte by byte (seen in threads at work on 20 M).
     "spark.sql.codegen.aggregate.map.twolevel.enabled": "false",

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's wo
 from onceonly.lake import activity, catalogue, runner
 from onceonly.lake.catalogue import HOUR_US, Evidence
 from onceonly.lake.expressions import is_event, key_hash, subject
-from onceonly.lake.gold import refreshing
+from onceonly.lake.gold import placing, refreshing
 from onceonly.lake.gold.days import KeptDays
 from onceonly.lake.jobs.case import JudgedCase
 from onceonly.lake.page import due, selection
@@ -438,9 +438,12 @@ def rows_on_differences(
     differing = selection.gravest_first(differences)
     shown = differing.limit(DIFFERENCES_SHOWN)
     wanted = shown.select(*[F.col(name).alias(f"of_{name}") for name in KEY])
+    rows = runner.rows(shown.select(key_hash().alias("hash")), DIFFERENCES_SHOWN)
+    hashes = [row["hash"] for row in rows]
     if kept is not None:
-        hashes = runner.rows(shown.select(key_hash().alias("hash")), DIFFERENCES_SHOWN)
-        journal = refreshing.rows_about(journal, kept, [row["hash"] for row in hashes])
+        journal = refreshing.rows_about(journal, kept, hashes)
+    # One number is compared sooner than the names of a message, each of which may be null.
+    journal = journal.where(placing.row_hash().isin(hashes))
     columns = (
         *("party", "seq", "at", "event", "attempt", "outcome", "error_code"),
         *("digest", "header_digest"),
