@@ -17,7 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's wo
 _THOUSAND: Final = 1_000
 _HUNDRED: Final = 100
 LISTED_MAX: Final = 500_000
-"""A list has room for so many values, of some 20 bytes each, in each of a few tasks."""
+"""A list has room for so many values, of some 20 bytes each."""
 _BUCKETS, _BUCKETS_OF_A_CURVE = 64, 1_024
 """From one power of two to the next. The more there are, the fewer values have to be ranked."""
 _VALUE, _BUCKET, _RANK, _RANKS = "value", "bucket", "rank", "ranks"
@@ -53,8 +53,8 @@ def summed(
 ) -> DataFrame:
     """One row per group: the aggregates `sums`, and what is `wanted` of some values.
 
-    Groups with more than some `LISTED_MAX` values do not fit into a list, so only who knows that
-    there are fewer says that they `are_few`; it is faster, and gives the same.
+    It is faster, and gives the same, where the values of each group `are_few`: where a list has
+    room for them, as for those of a bin of time.
     """
     if are_few:
         return _listed(rows, by, sums, wanted)
