@@ -93,7 +93,8 @@ def _in_list(name: str) -> Callable[[Column], Column]:
 def _selected(rows: DataFrame, by: Sequence[str], wanted: Wanted) -> DataFrame:
     """By counting values in buckets first: only those in buckets with a wanted rank are sorted.
 
-    No group is in one task, unless all its values are nearly the same.
+    No group is in one task, unless all its values are nearly the same. What is sent to every task
+    is a row for each wanted rank of a group whose bucket has other values beside it.
     """
     told = rows.select(*by, F.col(wanted.value).alias(_VALUE)).where(F.col(_VALUE).isNotNull())
     told = told.withColumn(_BUCKET, _bucket(_BUCKETS_OF_A_CURVE if wanted.curve else _BUCKETS))
