@@ -76,8 +76,8 @@ def test_quantiles_are_the_same_in_every_cut_of_the_rows(
         rows(spark, told, parts),
         ["group"],
         [F.count("*").alias("rows")],
-        quantiles.Wanted("value", NAMED, "curve"),
-        quantiles.Wanted("value", {"median": 500}),
+        quantiles.Quantiles("value", NAMED, "curve"),
+        quantiles.Quantiles("value", {"median": 500}),
         are_few=are_few,
     ).collect()
     curves = {group: wanted(values, range(0, 1_001, 10)) for group, values in told.items()}

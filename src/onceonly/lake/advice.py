@@ -58,7 +58,7 @@ from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's wo
 from onceonly.lake import marks
 from onceonly.lake.expressions import US_PER_S, is_event, is_inbound, is_outbound, is_passing
 from onceonly.lake.marks import ever
-from onceonly.lake.quantiles import Wanted, summed
+from onceonly.lake.quantiles import Quantiles, summed
 from onceonly.message.event import Event
 
 AGREEMENT: Final = ("agreement_id", "from_party", "to_party")
@@ -212,8 +212,8 @@ def measured(messages: DataFrame) -> DataFrame:
         facts,
         AGREEMENT,
         sums,
-        Wanted("recovery_us", {"recovery_us": RECOVERED}),
-        Wanted("queued_us", {"queued_us": QUEUED}),
+        Quantiles("recovery_us", {"recovery_us": RECOVERED}),
+        Quantiles("queued_us", {"queued_us": QUEUED}),
     )
     known = totals.join(_distribution(facts), list(AGREEMENT), "left")
     answered = F.col("answered_all")

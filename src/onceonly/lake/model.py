@@ -37,7 +37,7 @@ from onceonly.lake.expressions import (
     subject,
 )
 from onceonly.lake.marks import RECEIVER_EVENTS, SENDER_EVENTS
-from onceonly.lake.quantiles import Wanted, summed
+from onceonly.lake.quantiles import Quantiles, summed
 from onceonly.lake.schemas import KEY
 from onceonly.lake.verdicts import is_promised, stands_settled
 from onceonly.message.errors import Severity
@@ -552,7 +552,7 @@ def stats(judged: DataFrame, *, width_us: int) -> DataFrame:
             F.sum(F.when(is_owed, F.col("sent_bytes")).otherwise(F.lit(0))).alias("sent_bytes"),
             F.count("took_us").alias("timed"),
         ],
-        Wanted("took_us", _QUANTILES),
+        Quantiles("took_us", _QUANTILES),
         are_few=True,
     )
 

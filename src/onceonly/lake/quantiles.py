@@ -24,7 +24,7 @@ _VALUE, _BUCKET, _RANK, _RANKS = "value", "bucket", "rank", "ranks"
 _BEFORE, _UNTIL, _TOTAL = "before", "until", "total"
 
 
-class Wanted(NamedTuple):
+class Quantiles(NamedTuple):
     """What is asked of one value of the rows of a group."""
 
     value: str
@@ -48,7 +48,7 @@ def summed(
     rows: DataFrame,
     by: Sequence[str],
     sums: Sequence[Column],
-    *wanted: Wanted,
+    *wanted: Quantiles,
     are_few: bool = False,
 ) -> DataFrame:
     """One row per group: the aggregates `sums`, and what is `wanted` of some values.
@@ -75,7 +75,7 @@ def mean(value: Column) -> Column:
 
 
 def _listed(
-    rows: DataFrame, by: Sequence[str], sums: Sequence[Column], wanted: Sequence[Wanted]
+    rows: DataFrame, by: Sequence[str], sums: Sequence[Column], wanted: Sequence[Quantiles]
 ) -> DataFrame:
     """By a sorted list of each group's values."""
     lists = {f"values_{n}": one for n, one in enumerate(wanted)}
@@ -90,7 +90,7 @@ def _in_list(name: str) -> Callable[[Column], Column]:
     return lambda rank: F.try_element_at(F.col(name), rank.cast("int"))
 
 
-def _selected(rows: DataFrame, by: Sequence[str], wanted: Wanted) -> DataFrame:
+def _selected(rows: DataFrame, by: Sequence[str], wanted: Quantiles) -> DataFrame:
     """By counting values in buckets first: only those in buckets with a wanted rank are sorted.
 
     No group is in one task, unless all its values are nearly the same. What is sent to every task
@@ -139,7 +139,7 @@ def _rank(share: Column, total: Column, whole: int = _THOUSAND) -> Column:
     return F.greatest(F.ceil(share * total / F.lit(whole)), F.lit(1))
 
 
-def _ranks(wanted: Wanted) -> Column:
+def _ranks(wanted: Quantiles) -> Column:
     """The ranks that are wanted of those after `_BEFORE` and up to `_UNTIL`, each once."""
     before, until, total = F.col(_BEFORE), F.col(_UNTIL), F.col(_TOTAL)
     named = F.array(*[_rank(F.lit(share), total) for share in wanted.named.values()])

@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.lake.expressions import bin_start
-from onceonly.lake.quantiles import Wanted, summed
+from onceonly.lake.quantiles import Quantiles, summed
 from onceonly.lake.reports.columns import acknowledged
 from onceonly.lake.reports.reconciliation import PAIR
 from onceonly.lake.tables.definition import (
@@ -90,7 +90,7 @@ def table(judged: DataFrame, *, width_us: int, accuracy_us: int) -> DataFrame:
             F.max("lower").alias("lower_us"),
             F.min("upper").alias("upper_us"),
         ],
-        Wanted("middle", {"median_us": 500}),
+        Quantiles("middle", {"median_us": 500}),
         are_few=True,
     )
     return (

@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.lake.expressions import is_true
-from onceonly.lake.quantiles import Wanted, summed
+from onceonly.lake.quantiles import Quantiles, summed
 from onceonly.lake.reports.columns import is_there, utc_day
 from onceonly.lake.reports.reconciliation import PAIR
 from onceonly.lake.tables.definition import (
@@ -99,7 +99,7 @@ def table(judged: DataFrame) -> DataFrame:
             *[F.sum(name).alias(name) for name in CAUSES.values()],
             F.sum("collisions").alias("collisions"),
         ],
-        Wanted("delay_us", {"first_p50_us": 500, "first_p95_us": 950}),
+        Quantiles("delay_us", {"first_p50_us": 500, "first_p95_us": 950}),
         are_few=True,
     )
     return totals.select(*DEFINITION.names)

@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.lake.expressions import any_of, one_if
-from onceonly.lake.quantiles import Wanted, summed
+from onceonly.lake.quantiles import Quantiles, summed
 from onceonly.lake.reports.columns import is_there, utc_day
 from onceonly.lake.reports.reconciliation import PAIR
 from onceonly.lake.tables.definition import (
@@ -65,7 +65,7 @@ def table(judged: DataFrame) -> DataFrame:
             F.sum("notices_late").alias("notices_late"),
             F.max("took_us").alias("worst_us"),
         ],
-        Wanted("took_us", {"p50_us": 500, "p95_us": 950}),
+        Quantiles("took_us", {"p50_us": 500, "p95_us": 950}),
         are_few=True,
     )
     return totals.select(*DEFINITION.names)

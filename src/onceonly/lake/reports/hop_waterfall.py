@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.lake.expressions import is_overdue, is_true, one_if
-from onceonly.lake.quantiles import Wanted, mean, summed
+from onceonly.lake.quantiles import Quantiles, mean, summed
 from onceonly.lake.reports.columns import acknowledged
 from onceonly.lake.reports.reconciliation import PAIR
 from onceonly.lake.schemas import KEY
@@ -99,7 +99,7 @@ def table(ways: DataFrame, *, as_of: int, grace_us: int, are_few: bool = False) 
             F.sum(one_if(F.col("is_lost"))).alias("lost"),
             mean(F.col("took_us")).alias("mean_us"),
         ],
-        Wanted("took_us", {"p50_us": 500, "p95_us": 950}),
+        Quantiles("took_us", {"p50_us": 500, "p95_us": 950}),
         are_few=are_few,
     )
     return totals.select(*DEFINITION.names)

@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.lake.expressions import US_PER_S, one_if
-from onceonly.lake.quantiles import Wanted, mean, summed
+from onceonly.lake.quantiles import Quantiles, mean, summed
 from onceonly.lake.reports.columns import (
     acknowledged,
     is_final,
@@ -106,7 +106,7 @@ def table(judged: DataFrame, *, as_of: int, target: SlaTarget, are_few: bool = F
             mean(F.col("took_us")).alias("mean_us"),
             F.max("took_us").alias("worst_us"),
         ],
-        Wanted("took_us", {"p95_us": 950}),
+        Quantiles("took_us", {"p95_us": 950}),
         are_few=are_few,
     )
     kept = totals.withColumn("is_kept", F.col("met_share") >= F.col("target_share"))

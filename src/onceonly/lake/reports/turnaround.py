@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.lake.expressions import never, one_if
-from onceonly.lake.quantiles import Wanted, summed
+from onceonly.lake.quantiles import Quantiles, summed
 from onceonly.lake.reports.columns import (
     acknowledged,
     is_acknowledged,
@@ -98,8 +98,8 @@ def table(
                 "over_timeout_share"
             ),
         ],
-        Wanted("took_us", _QUANTILES, "curve_us"),
-        Wanted("since_last_us", {"last_p50_us": 500, "last_p95_us": 950}),
+        Quantiles("took_us", _QUANTILES, "curve_us"),
+        Quantiles("since_last_us", {"last_p50_us": 500, "last_p95_us": 950}),
         are_few=are_few,
     )
     return totals.select(*DEFINITION.names)

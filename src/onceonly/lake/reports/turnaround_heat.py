@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.lake.expressions import US_PER_S
-from onceonly.lake.quantiles import Wanted, summed
+from onceonly.lake.quantiles import Quantiles, summed
 from onceonly.lake.reports.columns import turnaround
 from onceonly.lake.reports.reconciliation import PAIR
 from onceonly.lake.tables.definition import (
@@ -56,6 +56,6 @@ def table(judged: DataFrame) -> DataFrame:
         timed,
         (*PAIR, "weekday", "hour"),
         [F.count("*").alias("messages")],
-        Wanted("took_us", {"p50_us": 500, "p95_us": 950}),
+        Quantiles("took_us", {"p50_us": 500, "p95_us": 950}),
         are_few=True,
     )

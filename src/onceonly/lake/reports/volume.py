@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.lake.expressions import bin_start, one_if
-from onceonly.lake.quantiles import Wanted, summed
+from onceonly.lake.quantiles import Quantiles, summed
 from onceonly.lake.reports.columns import is_there
 from onceonly.lake.reports.reconciliation import PAIR
 from onceonly.lake.tables.definition import (
@@ -57,7 +57,7 @@ def table(judged: DataFrame, *, width_us: int) -> DataFrame:
             F.sum(F.coalesce("size_bytes", F.lit(0))).alias("payload_bytes"),
             F.max("size_bytes").alias("largest_bytes"),
         ],
-        Wanted("size_bytes", {"p50_bytes": 500, "p95_bytes": 950}),
+        Quantiles("size_bytes", {"p50_bytes": 500, "p95_bytes": 950}),
         are_few=True,
     )
     return totals.select(*DEFINITION.names)
