@@ -41,6 +41,7 @@ FEW_ROWS = {"bin", "first", "occurrences", "run", "stretch", "bucket"}
 OF_CLOSINGS = {"channel_intervals", "backlog"}
 """What orders the closings of a pair, which are few."""
 _WINDOW = re.compile(r"\bWindow \[.*\], \[([^\]]*)\], \[([^\]#]+)#[^\]]*\]$")
+_LIST = re.compile(r"collect_list\((\w*(?:_us|_bytes|middle))#")
 _SCAN = re.compile(
     r"FileScan parquet.*/(journal|judged|coverage|wholeness)\]"
     r".*PushedFilters: \[(.*)\], ReadSchema: "
@@ -120,6 +121,18 @@ def test_a_table_sorts_only_what_is_small(stored: Evidence, table: catalogue.Cat
         of_each = {name.split("#")[0].strip() for name in window[1].split(",")}
         is_small = not of_each.isdisjoint(SMALL) or window[2] in FEW_ROWS
         assert is_small or table.name in OF_CLOSINGS, line
+
+
+@pytest.mark.parametrize("table", catalogue.TABLES, ids=lambda table: table.name)
+def test_a_table_lists_only_the_values_of_what_is_small(
+    stored: Evidence, table: catalogue.CatalogueEntry
+):
+    """A list of values is in the memory of one task: those of a pair would grow with the lake."""
+    for line in planned(table.make(stored), "ObjectHashAggregate("):
+        if _LIST.search(line):
+            [keys] = re.findall(r"keys=\[(.*?)\]", line)
+            of_each = {name.split("#")[0].strip() for name in keys.split(",")}
+            assert not of_each.isdisjoint(SMALL), line
 
 
 def test_the_classes_are_counted_in_one_scan(stored: Evidence):

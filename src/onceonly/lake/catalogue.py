@@ -284,7 +284,10 @@ TABLES: Final = (
         turnaround_bins.DEFINITION,
         lambda e: turnaround_bins.table(e.judged, width_us=e.width_us),
     ),
-    CatalogueEntry(turnaround_heat.DEFINITION, lambda e: turnaround_heat.table(e.judged)),
+    CatalogueEntry(
+        turnaround_heat.DEFINITION,
+        lambda e: turnaround_heat.table(e.judged, are_few=e.are_few),
+    ),
     CatalogueEntry(
         sla.DEFINITION,
         lambda e: sla.table(e.judged, as_of=e.as_of, target=e.target, are_few=e.are_few),

@@ -38,8 +38,11 @@ _THURSDAY: Final = 3
 """Of 1970-01-01, counted from Monday 0."""
 
 
-def table(judged: DataFrame) -> DataFrame:
-    """The hours of the week in which something that is acknowledged was sent, UTC."""
+def table(judged: DataFrame, *, are_few: bool = False) -> DataFrame:
+    """The hours of the week in which something that is acknowledged was sent, UTC.
+
+    Whether the messages `are_few` is as in `quantiles.summed`.
+    """
     hours = F.floor(F.col("first_sent_at") / _HOUR_US)
     days = F.floor(hours / 24)
     timed = (
@@ -57,5 +60,5 @@ def table(judged: DataFrame) -> DataFrame:
         (*PAIR, "weekday", "hour"),
         [F.count("*").alias("messages")],
         Quantiles("took_us", {"p50_us": 500, "p95_us": 950}),
-        are_few=True,
+        are_few=are_few,
     )
